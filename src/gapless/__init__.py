@@ -1,0 +1,3 @@
+"""gapless: where a PyTorch program waits, why, and what fixing each wait will bring."""
+
+__version__ = "0.1.0"

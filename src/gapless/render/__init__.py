@@ -1,0 +1,1 @@
+"""How is a report shown? One neutral document, sibling renderers."""

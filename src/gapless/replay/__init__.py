@@ -1,0 +1,1 @@
+"""What would the program do if one thing changed? Program, engine, edits."""

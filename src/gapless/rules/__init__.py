@@ -1,0 +1,1 @@
+"""Which faults does the trace show? One rule a file; its docstring is its documentation page."""

@@ -1,0 +1,1 @@
+"""Everything that imports torch; imports the model alone."""

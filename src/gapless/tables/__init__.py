@@ -1,0 +1,1 @@
+"""Interval and tree algebra: pure functions on arrays, tested by properties."""
