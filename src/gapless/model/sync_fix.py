@@ -18,7 +18,8 @@ Direction = Literal["DtoH", "HtoD"]
 class SyncFix:
     """One reason for a wait: what triggers it, why, whether the host needs the value, and the code without the wait.
 
-    names: ops, idioms and calls that mean this entry. inner: if given, one of these ops must run inside the first.
+    names: ops, idioms, calls and copies (`copy:DtoH`) that mean this entry.
+    inner: these must all lie inside it, otherwise another entry of the same name is meant.
     """
 
     key: str

@@ -23,7 +23,7 @@ COPIES: tuple[SyncFix, ...] = (
     ),
     SyncFix(
         "upload",
-        ("Tensor.cuda", "copy:HtoD"),
+        ("copy:HtoD",),
         "false",
         "The source is ordinary (pageable) memory: the host waits for the stream and for the staged copy.",
         "batch = batch.pin_memory() if device.type == 'cuda' else batch\nx = batch.to(device, non_blocking=True)",
@@ -49,7 +49,7 @@ COPIES: tuple[SyncFix, ...] = (
     ),
     SyncFix(
         "readback",
-        ("Tensor.cpu", "copy:DtoH"),
+        ("copy:DtoH",),
         "true",
         "A blocking copy to the host waits for everything queued before it.",
         "from gapless import streams\nhandle = streams.to_host(x)\nx = x * 2\nvalues = handle.result()",
@@ -101,7 +101,13 @@ CALLS: tuple[SyncFix, ...] = (
     ),
     SyncFix(
         "empty-cache",
-        ("torch.cuda.empty_cache", "torch.accelerator.empty_cache", "cudaFree", "hipFree"),
+        (
+            "torch.cuda.empty_cache",
+            "torch.cuda.memory.empty_cache",
+            "torch.accelerator.empty_cache",
+            "cudaFree",
+            "hipFree",
+        ),
         "false",
         "Giving memory back to the driver waits for the device, and the next allocations must ask for it again.",
         "del y",

@@ -23,7 +23,7 @@ READS: tuple[SyncFix, ...] = (
     ),
     SyncFix(
         "clip-grad-check",
-        ("clip_grad_norm_(error_if_nonfinite=True)",),
+        ("clip_grad_norm_",),
         "false",
         "`error_if_nonfinite=True` makes clip_grad_norm_ read the norm on the host between backward and step.",
         "norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=False)",
@@ -35,16 +35,17 @@ READS: tuple[SyncFix, ...] = (
         "true",
         "Python needs the truth value on the host: if, while, assert, and, or, not, max(), min(), sorted().",
         "x = torch.where(x.isfinite(), x, torch.zeros_like(x))",
-        "Choose on the device with torch.where, torch.maximum, torch.minimum; gather flags "
-        "(`bad |= ~x.isfinite().all()`) and read them once every N steps; drop checks that cannot change after the first step.",
+        "Choose on the device with torch.where, torch.maximum, torch.minimum; gather flags (`bad |= ~ok`) and read "
+        "them once every N steps; drop checks that cannot change after the first step.",
     ),
     SyncFix(
         "index-by-scalar",
-        ("Tensor.__getitem__(0-d)", "Tensor.__index__"),
+        ("Tensor.__getitem__", "Tensor.__setitem__", "Tensor.__index__"),
         "false",
         "A 0-d tensor used as an index becomes a Python int first, which reads it from the GPU.",
         "y = x.index_select(0, k.reshape(1)).squeeze(0)",
         "The same for range(k), list[k] and slices; keep the index a Python int where it is known on the host.",
+        ("aten::_local_scalar_dense",),
     ),
     SyncFix(
         "contains",
@@ -137,7 +138,16 @@ SIZES: tuple[SyncFix, ...] = (
         "A CPU tensor indexed by a GPU tensor: the index is copied to the host first.",
         "table = table.to(device)\ny = table[i]",
         "Move the table once, before the loop (schedules, alphas, position tables).",
-        ("aten::_to_copy", "aten::to"),
+        ("aten::_to_copy", "copy:DtoH"),
+    ),
+    SyncFix(
+        "host-index",
+        ("aten::index", "aten::index_put_", "aten::_index_put_impl_", "Tensor.__getitem__", "Tensor.__setitem__"),
+        "false",
+        "A GPU tensor indexed by a Python list or a CPU tensor: the index is uploaded first, and the host waits.",
+        "rows = torch.arange(0, n, 2, device=device)\nx = x + 1\ny = i[rows]",
+        "Build the index on the device, or once before the loop.",
+        ("aten::_to_copy", "copy:HtoD"),
     ),
     SyncFix(
         "masked-write",
@@ -229,6 +239,7 @@ SIZES: tuple[SyncFix, ...] = (
             "aten::linalg_inv",
             "aten::linalg_cholesky",
             "aten::linalg_solve",
+            "aten::_linalg_check_errors",
             "aten::inverse",
             "aten::cholesky",
             "torch.linalg.inv",
