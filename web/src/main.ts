@@ -1,0 +1,93 @@
+// What happens when the page opens? Tables come to life, the timeline is unpacked and drawn, the hash is obeyed.
+import { copyText, flash } from "./dom.ts";
+import type { Palette } from "./model.ts";
+import { enliven } from "./tables.ts";
+import { TimelinePanel } from "./timeline.ts";
+import { fromHash } from "./view.ts";
+import { decode } from "./wire.ts";
+
+declare global {
+  interface Window {
+    /** For tests and benchmarks: the panels, once drawn. */
+    gapless?: { panels: TimelinePanel[]; readyMs: number };
+  }
+}
+
+async function openTimelines(): Promise<TimelinePanel[]> {
+  const palette = JSON.parse(document.getElementById("gapless-palette")?.textContent ?? "{}") as Palette;
+  const panels: TimelinePanel[] = [];
+  for (const root of document.querySelectorAll<HTMLElement>("[data-timeline]")) {
+    const data = document.getElementById(root.dataset.timeline!);
+    if (!data) continue;
+    const t = await decode(data.textContent ?? "");
+    data.remove();
+    panels.push(new TimelinePanel(root, t, palette));
+    root.dataset.ready = "yes";
+  }
+  for (const panel of panels) {
+    panel.ownsHash = panels.length === 1;
+    panel.onMove = (view) => panels.filter((p) => p !== panel).forEach((p) => p.follow(view));
+  }
+  return panels;
+}
+
+function obeyHash(panels: TimelinePanel[]): void {
+  const place = fromHash(location.hash);
+  if (place && panels.length === 1) panels[0].goTo(place.view, place.box);
+}
+
+function help(open: boolean): void {
+  const dialog = document.querySelector<HTMLDialogElement>("dialog#help");
+  if (!dialog) return;
+  if (open && !dialog.open) dialog.showModal();
+  else dialog.close();
+}
+
+function listen(panels: TimelinePanel[]): void {
+  for (const node of document.querySelectorAll<HTMLElement>("[data-goto-finding]")) {
+    node.addEventListener("click", () => {
+      const shown = panels.some((p) => p.goToFinding(Number(node.dataset.gotoFinding)));
+      if (shown) document.getElementById("timeline")?.scrollIntoView({ block: "start" });
+      else flash(node, "not in the part of the trace that this page carries");
+    });
+  }
+  for (const node of document.querySelectorAll<HTMLElement>("[data-copy]")) {
+    node.addEventListener("click", () => {
+      const text = document.getElementById(node.dataset.copy!)?.textContent ?? "";
+      void copyText(text).then(() => flash(node, "copied"));
+    });
+  }
+  for (const node of document.querySelectorAll<HTMLElement>("[data-help]")) node.addEventListener("click", () => help(true));
+  document.querySelector("dialog#help")?.addEventListener("click", (event) => {
+    if (event.target === event.currentTarget || (event.target as HTMLElement).dataset.close !== undefined) help(false);
+  });
+  document.addEventListener("keydown", (event) => {
+    const target = event.target as HTMLElement;
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
+    if (event.key === "?") help(true);
+    else if (event.key === "/" && panels.length) {
+      event.preventDefault();
+      document.querySelector<HTMLInputElement>("[data-tl=search]")?.focus();
+      document.getElementById("timeline")?.scrollIntoView({ block: "start" });
+    }
+  });
+  addEventListener("hashchange", () => obeyHash(panels));
+}
+
+async function main(): Promise<void> {
+  const before = performance.now();
+  enliven(document);
+  let panels: TimelinePanel[] = [];
+  try {
+    panels = await openTimelines();
+  } catch (error) {
+    for (const root of document.querySelectorAll<HTMLElement>("[data-timeline]")) {
+      root.textContent = `The timeline could not be unpacked in this browser (${String(error)}). Everything else on this page is complete.`;
+    }
+  }
+  listen(panels);
+  obeyHash(panels);
+  window.gapless = { panels, readyMs: performance.now() - before };
+}
+
+void main();
