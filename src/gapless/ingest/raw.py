@@ -40,6 +40,4 @@ _POLARS: dict[DType, pl.DataType] = {
 
 def empty_frame(table: Table) -> pl.DataFrame:
     """An empty frame with the declared columns; enum columns have no categories yet."""
-    return pl.DataFrame(
-        schema={c.name: pl.Enum([]) if c.dtype == "enum" else _POLARS[c.dtype] for c in table.columns}
-    )
+    return pl.DataFrame(schema={c.name: pl.Enum([]) if c.dtype == "enum" else _POLARS[c.dtype] for c in table.columns})
