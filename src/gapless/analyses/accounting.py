@@ -64,8 +64,9 @@ def device_pieces(raw: RawTrace, steps: Steps, device: int) -> Line:
     np.minimum.at(bounds, step[rows], start[rows])
     missing = bounds == np.iinfo(np.int64).max
     bounds[missing] = steps.start[missing]
-    bounds = np.maximum.accumulate(bounds)
-    used = np.flatnonzero(steps.used[:-1])
+    final = max(int(steps.end[-1]), int(end[here & (step == steps.count - 1)].max(initial=0)))
+    bounds = np.maximum.accumulate(np.append(bounds, final))
+    used = np.flatnonzero(steps.used)
     low, high = bounds[used], bounds[used + 1]
     keep = high > low
     return low[keep], high[keep], used[keep].astype(np.int64)
@@ -108,9 +109,9 @@ def account_device(
 
 
 def _unrecorded(syncs: Syncs, device: int, lost: Set) -> Set:
-    rows = (syncs.untraced > 0) & ((syncs.device == device) | (syncs.device < 0))
-    begin = syncs.untraced_start[rows]
-    return merge(np.concatenate([lost[0], begin]), np.concatenate([lost[1], begin + syncs.untraced[rows]]))
+    none = np.zeros(0, dtype=np.int64)
+    untraced = syncs.untraced_sets.get(device, (none, none))
+    return merge(np.concatenate([lost[0], untraced[0]]), np.concatenate([lost[1], untraced[1]]))
 
 
 def _reclaim_unrecorded(line: Line, gaps: pl.DataFrame) -> tuple[Line, pl.DataFrame]:
@@ -147,8 +148,6 @@ _OUTSIDE = len(Cause) + 1
 def host_pieces(steps: Steps) -> Line:
     """The used steps' intervals on the host: marker start to the next marker's start, (start, end, step)."""
     used = np.flatnonzero(steps.used)
-    if steps.count > 1:
-        used = used[used < steps.count - 1]
     return steps.start[used], steps.until[used], used.astype(np.int64)
 
 

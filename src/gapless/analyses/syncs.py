@@ -3,9 +3,9 @@
 A call that blocks from c0 to c1 waits for the last activity launched before c0 on its stream (every stream of the
 device for a device synchronisation) that ends by c1. The stream is the `cuda_sync` record's if there is one, else that
 of the last activity its thread launched, else whichever stream's work ends last within the call. The call's time splits
-exactly: copies, then other GPU work, up to the end of what it waited for; of the rest, anything beyond
-`UNTRACED_NS` of a call that had nothing recorded left to wait for is `untraced` (the GPU must have worked on something
-this file lacks, or the driver was busy); what remains is `overhead`: returning, scheduling, GPU idle inside the wait.
+exactly: copies, then other GPU work, up to the end of what it waited for; stretches of more than `UNTRACED_NS` inside
+the call in which the device shows no activity are `untraced` (a host that is blocked launches nothing, so the GPU must
+have worked on something this file lacks, or the driver was busy); what remains is `overhead`: returning, scheduling.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gapless.analyses.call_names import CallClass
 from gapless.analyses.links import Links
 from gapless.ingest.raw import RawTrace
 from gapless.tables.coding import matches
-from gapless.tables.intervals import Int, as_ns, covered, merge
+from gapless.tables.intervals import Int, Set, as_ns, covered, merge, subtract
 
 RETURN_TOLERANCE_NS = 20_000
 """Clock disagreement allowed between the end of GPU work and the return of the call that waited for it."""
@@ -35,7 +35,7 @@ class Syncs:
     `call`: row of `calls`. `device`: the device waited for, -1 unknown. `waited_activity`: the activity whose end it
     waited for, -1 if none was pending. `work_end`: that end (c0 if none). `gpu_work`, `copy`, `untraced`, `overhead`:
     nanoseconds, summing to the call's duration. `idle_after`: GPU idle from the end of the work, or of the call's own
-    start if none was pending, to the next activity on that device. `untraced_start`: where the untraced part begins.
+    start if none was pending, to the next activity on that device. `untraced_sets`: device -> the untraced stretches.
     """
 
     call: Int
@@ -47,7 +47,7 @@ class Syncs:
     untraced: Int
     overhead: Int
     idle_after: Int
-    untraced_start: Int
+    untraced_sets: dict[int, Set]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,28 @@ def explain_syncs(raw: RawTrace, links: Links, blocking: NDArray[np.bool_]) -> S
     work_end = np.where(waited >= 0, np.clip(a_end[np.maximum(waited, 0)] if a_end.size else c0, c0, c1), c0)
     gpu, copy = _split(raw, device, c0, work_end)
     rest = (c1 - c0) - gpu - copy
-    free = c1 - work_end
-    usual = int(np.median(free[waited >= 0])) if (waited >= 0).any() else 0
-    untraced = np.where(free > UNTRACED_NS, np.maximum(free - min(usual, UNTRACED_NS), 0), 0)
+    stretches = _untraced(raw, device, c0, c1)
+    untraced = np.zeros(rows.size, dtype=np.int64)
+    for one, intervals in stretches.items():
+        mine = device == one
+        untraced[mine] = covered(intervals, c0[mine], c1[mine])
     idle = _idle_after(raw, device, np.maximum(work_end, c0))
-    return Syncs(rows, device, waited, work_end, gpu, copy, untraced, rest - untraced, idle, work_end)
+    return Syncs(rows, device, waited, work_end, gpu, copy, untraced, rest - untraced, idle, stretches)
+
+
+def _untraced(raw: RawTrace, device: Int, c0: Int, c1: Int) -> dict[int, Set]:
+    """Per device, the stretches inside blocking calls in which it shows no activity for longer than `UNTRACED_NS`."""
+    a_device = as_ns(raw.activities["device"].to_numpy())
+    start = as_ns(raw.activities["start_ns"].to_numpy())
+    end = start + as_ns(raw.activities["dur_ns"].to_numpy())
+    found = {}
+    for one in np.unique(device[device >= 0]).tolist():
+        here, mine = a_device == one, device == one
+        quiet = subtract(merge(c0[mine], c1[mine]), merge(start[here], end[here]))
+        long = quiet[1] - quiet[0] > UNTRACED_NS
+        if long.any():
+            found[one] = (quiet[0][long], quiet[1][long])
+    return found
 
 
 def _streams(raw: RawTrace, links: Links) -> list[_Stream]:
