@@ -6,7 +6,7 @@ from gapless.model.report import Checks, DeviceAccount, Finding, HostAccount, Re
 from gapless.render import numbers, phrases, safe, words
 from gapless.render.build_details import build_details
 from gapless.render.document import Block, Card, Command, Document, Gap, Heading, Items, Note, Sentence
-from gapless.render.palette import Tone
+from gapless.render.tones import Tone
 
 FINDINGS_ON_SCREEN = 5
 """Most findings on a first screen; a renderer that is short of lines asks for fewer."""

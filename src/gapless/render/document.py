@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gapless.render.palette import Tone
+from gapless.render.tones import Tone
 
 Align = Literal["left", "right"]
 
@@ -34,12 +34,13 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One share of a bar: `key` picks the colour, `share` is in thousandths of the bar."""
+    """One share of a bar: `key` is the state, `share` is in thousandths of the bar, `colour` is #rrggbb."""
 
     key: str
     label: str
     share: int
     text: str
+    colour: str
 
 
 @dataclass(frozen=True, slots=True)

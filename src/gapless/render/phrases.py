@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
+from gapless.model import palette
 from gapless.model.report import DeviceAccount, Gain, HostAccount, PerStep, Report, Site, StepNumbers, SyncRow
 from gapless.render import numbers, safe, words
 from gapless.render.document import Bar, Segment
@@ -105,7 +106,10 @@ def gpu_bar(account: DeviceAccount, label: str) -> Bar:
         by_state[part.state] = by_state.get(part.state, 0) + part.ns
     order = {state: i for i, state in enumerate(words.GPU_STATES)}
     states = sorted(by_state, key=lambda s: (order.get(s, len(order)), s))
-    return _bar(label, [(s, words.GPU_STATES.get(s, safe.name(s)), by_state[s]) for s in states], account.wall_ns)
+    largest = max((p for p in account.parts if p.state == "idle"), key=lambda p: p.ns, default=None)
+    cause = largest.cause if largest else None
+    parts = [(s, words.GPU_STATES.get(s, safe.name(s)), by_state[s], palette.colour(s, cause)) for s in states]
+    return _bar(label, parts, account.wall_ns)
 
 
 def host_bar(account: HostAccount, label: str) -> Bar:
@@ -115,7 +119,9 @@ def host_bar(account: HostAccount, label: str) -> Bar:
         by_state[part.state] = by_state.get(part.state, 0) + part.ns
     order = {state: i for i, state in enumerate(words.HOST_STATES)}
     states = sorted(by_state, key=lambda s: (order.get(s, len(order)), s))
-    return _bar(label, [(s, words.HOST_STATES.get(s, safe.name(s)), by_state[s]) for s in states], account.wall_ns)
+    colours = {s: palette.FAMILY_COLOURS[palette.HOST_FAMILY.get(s, "unknown")] for s in states}
+    parts = [(s, words.HOST_STATES.get(s, safe.name(s)), by_state[s], colours[s]) for s in states]
+    return _bar(label, parts, account.wall_ns)
 
 
 def idle_causes(account: DeviceAccount) -> list[tuple[str, int, int]]:
@@ -133,10 +139,10 @@ def idle_causes(account: DeviceAccount) -> list[tuple[str, int, int]]:
     ]
 
 
-def _bar(label: str, parts: list[tuple[str, str, int]], wall_ns: int) -> Bar:
-    shares = numbers.apportion([ns for _, _, ns in parts])
+def _bar(label: str, parts: list[tuple[str, str, int, str]], wall_ns: int) -> Bar:
+    shares = numbers.apportion([ns for _, _, ns, _ in parts])
     segments = [
-        Segment(key=key, label=label_, share=share * 10, text=f"{share} %")
-        for (key, label_, _), share in zip(parts, shares, strict=True)
+        Segment(key=key, label=label_, share=share * 10, text=f"{share} %", colour=colour)
+        for (key, label_, _, colour), share in zip(parts, shares, strict=True)
     ]
     return Bar(label=label, segments=segments, total=numbers.nanoseconds(wall_ns))

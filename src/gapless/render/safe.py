@@ -22,7 +22,7 @@ _MAX_MARKS = 3
 """Combining marks kept on one letter: no written language needs more, and stacks of them overwrite other lines."""
 _LONG_WORD = re.compile(rf"\S{{{NAME_LIMIT + 1},}}")
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>!|~&@$]|:(?=//)|(?<=www)\.)")
-_MARKDOWN_START = re.compile(r"^(\s*)([#+\-=]|\d+(?=[.)]))")
+_MARKDOWN_START = re.compile(r"^(\s*)(#+(?=\s)|[+-](?=\s)|=(?==)|\d+(?=[.)]\s))")
 _GLYPHS = str.maketrans(
     {
         "█": "#", "▓": "=", "▒": "-", "░": ".", "·": "-", "…": "~", "µ": "u", "→": ">", "×": "x", "≈": "~",

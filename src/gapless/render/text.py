@@ -17,7 +17,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from gapless.model.report import Report
-from gapless.render import palette
+from gapless.render import tones
 from gapless.render.build import FINDINGS_ON_SCREEN, build_summary
 from gapless.render.build_details import build_details
 from gapless.render.document import (
@@ -109,7 +109,7 @@ def _draw(console: Console, block: Block) -> None:
         case Code():
             console.print(Padding(Text(block.text.rstrip("\n")), (0, 0, 0, 4)))
         case Note():
-            console.print(Text(block.text, style=palette.TONES[block.tone]))
+            console.print(Text(block.text, style=tones.TONES[block.tone]))
         case Command():
             _command(console, block)
         case Gap():
@@ -117,7 +117,7 @@ def _draw(console: Console, block: Block) -> None:
 
 
 def _sentence(console: Console, block: Sentence) -> None:
-    style = palette.TONES[block.tone]
+    style = tones.TONES[block.tone]
     label = block.label.ljust(_LABEL) if block.label else ""
     if len(label) > _LABEL:
         label += "  "
@@ -138,7 +138,7 @@ def _bar(console: Console, block: Bar) -> None:
     legend = Text()
     for i, segment in enumerate(shown):
         legend.append(" · " if i else "")
-        legend.append(f"{segment.text} {segment.label}", style=palette.colour(segment.key))
+        legend.append(f"{segment.text} {segment.label}", style=segment.colour)
     legend.append(" = 100 %" if shown else "nothing recorded")
     room = console.width - _LABEL - 1 - legend.cell_len
     cells = min(_BAR[1], room if room >= _BAR[0] else console.width - _LABEL)
@@ -147,9 +147,7 @@ def _bar(console: Console, block: Bar) -> None:
     for segment in block.segments:
         done += segment.share
         upto = round(done * cells / 1000)
-        text.append(
-            palette.GLYPHS.get(segment.key, "·") * (upto - cut), style=f"not bold {palette.colour(segment.key)}"
-        )
+        text.append(tones.GLYPHS.get(segment.key, "·") * (upto - cut), style=f"not bold {segment.colour}")
         cut = upto
     if room >= _BAR[0]:
         console.print(text + Text(" ") + legend, no_wrap=True, overflow="crop")
@@ -199,20 +197,20 @@ def _card(console: Console, block: Card) -> None:
     head = (
         title[0] if block.facts or len(title) == 1 else Text(title[0].plain.rstrip()[: room - 2] + " …", style="bold")
     )
-    console.print(Text(number, style=palette.TONES[block.tone]) + head, no_wrap=True, overflow="crop")
+    console.print(Text(number, style=tones.TONES[block.tone]) + head, no_wrap=True, overflow="crop")
     if block.facts:
         for line in title[1:]:
             console.print(Text("   ") + line)
         _card_details(console, block)
         return
-    second = Text(block.gain, style=palette.TONES[block.tone])
+    second = Text(block.gain, style=tones.TONES[block.tone])
     second.append(f" · {block.where}", style="dim")
     second.truncate(room, overflow="ellipsis")
     console.print(Text("   ") + second, no_wrap=True, overflow="crop")
 
 
 def _card_details(console: Console, block: Card) -> None:
-    summary = Text(block.gain, style=palette.TONES[block.tone]) + Text(f" · {block.where} · {block.code}", style="dim")
+    summary = Text(block.gain, style=tones.TONES[block.tone]) + Text(f" · {block.where} · {block.code}", style="dim")
     console.print(Padding(summary, (0, 0, 0, 3)))
     for label, lines in block.facts:
         grid = RichTable.grid(padding=(0, 1, 0, 0))
@@ -227,7 +225,7 @@ def _card_details(console: Console, block: Card) -> None:
 
 
 def _command(console: Console, block: Command) -> None:
-    text = Text("Next   ", style="bold") + Text(block.text, style=palette.TONES["accent"])
+    text = Text("Next   ", style="bold") + Text(block.text, style=tones.TONES["accent"])
     why = f"  ({block.why})"
     if text.cell_len + len(why) <= console.width:
         text.append(why, style="dim")

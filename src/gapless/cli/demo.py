@@ -1,0 +1,35 @@
+"""What does `gapless demo` do? It reports on a bundled pair of traces: a program with a fault, and with it fixed."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.resources import as_file, files
+
+from gapless.cli import formats, options, output, report
+from gapless.cli.sources import Source
+
+NAME = "demo"
+HELP = "report on a pair of small traces that ship with gapless"
+
+PAIR = (
+    ("layer_sync.before.stack.json.gz", "Before: a model that calls torch.cuda.synchronize() after every layer."),
+    ("layer_sync.after.stack.json.gz", "After: the same model without these calls."),
+)
+"""Recorded on an NVIDIA H200 with the same script; measured without the profiler, the fix made it 1.45 times faster."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's flags."""
+    parser.add_argument("--full", action="store_true", help="everything, not only the first screen")
+    options.add_color(parser)
+    parser.set_defaults(step=None, device=None, rank=None, step_marker=None, no_cache=True, cache_dir=None, output=None)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Report on both traces, the faulty one first."""
+    look = formats.Look(full=args.full, width=output.width(), color=output.color(args))
+    for i, (name, what) in enumerate(PAIR):
+        with as_file(files("gapless") / "samples" / name) as path:
+            view = report.report_on(Source(str(path)), args)
+            output.write(("\n" if i else "") + f"{what}\n\n" + formats.FORMATS["text"].write([view], look))
+    return 0

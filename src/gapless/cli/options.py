@@ -1,0 +1,61 @@
+"""Which flags do several verbs share, and what do they mean?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+from gapless.model.errors import UsageError
+
+
+def add_cache(parser: argparse.ArgumentParser) -> None:
+    """Where the tables of a trace are kept between two reads."""
+    group = parser.add_argument_group("cache")
+    group.add_argument("--no-cache", action="store_true", help="read the file itself and keep nothing")
+    group.add_argument(
+        "--cache-dir", metavar="DIR", help="folder of the cache (default: GAPLESS_CACHE_DIR, else the user's cache)"
+    )
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Which part of the trace is looked at."""
+    group = parser.add_argument_group("which part")
+    group.add_argument("--step", type=int, metavar="N", help="only step N (the number in ProfilerStep#N)")
+    group.add_argument("--device", type=int, metavar="N", help="only GPU N")
+    group.add_argument("--rank", type=int, metavar="N", help="this file is rank N (or: only rank N of several files)")
+    group.add_argument("--step-marker", type=regex, metavar="REGEX", help="annotations whose names match are the steps")
+
+
+def add_output(parser: argparse.ArgumentParser, formats: list[str]) -> None:
+    """What is written, and where to."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--format", choices=formats, help="default: by the name after -o, else text")
+    group.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the terminal")
+    add_color(parser)
+
+
+def add_color(parser: argparse.ArgumentParser) -> None:
+    """Whether text is coloured."""
+    parser.add_argument(
+        "--color",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="colour the text (default: on a terminal, unless NO_COLOR is set)",
+    )
+
+
+def cache_dir(args: argparse.Namespace) -> Path | None:
+    """The folder that the user named by flag or environment; None for the default."""
+    named = args.cache_dir or os.environ.get("GAPLESS_CACHE_DIR")
+    return Path(named) if named else None
+
+
+def regex(text: str) -> str:
+    """A regular expression that compiles."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise UsageError(f"--step-marker {text}: not a regular expression ({error}); try a plain name") from None
+    return text
