@@ -68,7 +68,7 @@ def draw(blocks: Sequence[Block], *, width: int = 80, color: bool = False) -> st
     width = max(MIN_WIDTH, min(width, MAX_WIDTH))
     out = io.StringIO()
     console = Console(
-        file=out, width=width, force_terminal=color, color_system="standard" if color else None, no_color=not color,
+        file=out, width=width, force_terminal=color, color_system="256" if color else None, no_color=not color,
         markup=False, highlight=False, emoji=False, legacy_windows=False,
     )  # fmt: skip
     last: Block | None = None
@@ -116,6 +116,13 @@ def _draw(console: Console, block: Block) -> None:
             console.print()
 
 
+def _led(label: str, rest: Text | None = None, style: str = "bold") -> Text:
+    """`label` in its own style, then `rest` in its own."""
+    text = Text()
+    text.append(label, style=style)
+    return text if rest is None else text.append_text(rest)
+
+
 def _sentence(console: Console, block: Sentence) -> None:
     style = tones.TONES[block.tone]
     label = block.label.ljust(_LABEL) if block.label else ""
@@ -129,8 +136,7 @@ def _sentence(console: Console, block: Sentence) -> None:
     else:
         kept = list(lines)
     for i, line in enumerate(kept):
-        head = Text((label if i == 0 else " " * len(label)), style="bold" if block.label else "")
-        console.print(head + line, no_wrap=True, overflow="crop")
+        console.print(_led(label if i == 0 else " " * len(label), line), no_wrap=True, overflow="crop")
 
 
 def _bar(console: Console, block: Bar) -> None:
@@ -142,15 +148,15 @@ def _bar(console: Console, block: Bar) -> None:
     legend.append(" = 100 %" if shown else "nothing recorded")
     room = console.width - _LABEL - 1 - legend.cell_len
     cells = min(_BAR[1], room if room >= _BAR[0] else console.width - _LABEL)
-    text = Text(block.label.ljust(_LABEL), style="bold")
+    text = _led(block.label.ljust(_LABEL))
     done, cut = 0, 0
     for segment in block.segments:
         done += segment.share
         upto = round(done * cells / 1000)
-        text.append(tones.GLYPHS.get(segment.key, "·") * (upto - cut), style=f"not bold {segment.colour}")
+        text.append(tones.GLYPHS.get(segment.key, "·") * (upto - cut), style=segment.colour)
         cut = upto
     if room >= _BAR[0]:
-        console.print(text + Text(" ") + legend, no_wrap=True, overflow="crop")
+        console.print(text.append(" ").append_text(legend), no_wrap=True, overflow="crop")
         return
     console.print(text, no_wrap=True, overflow="crop")
     console.print(Padding(legend, (0, 0, 0, _LABEL)))
@@ -158,7 +164,7 @@ def _bar(console: Console, block: Bar) -> None:
 
 def _items(console: Console, block: Items) -> None:
     for i, item in enumerate(block.items):
-        line = Text((block.label if i == 0 else "").ljust(_LABEL), style="bold") + Text(item)
+        line = _led((block.label if i == 0 else "").ljust(_LABEL), Text(item))
         line.truncate(console.width, overflow="ellipsis")
         console.print(line, no_wrap=True)
 
@@ -197,20 +203,20 @@ def _card(console: Console, block: Card) -> None:
     head = (
         title[0] if block.facts or len(title) == 1 else Text(title[0].plain.rstrip()[: room - 2] + " …", style="bold")
     )
-    console.print(Text(number, style=tones.TONES[block.tone]) + head, no_wrap=True, overflow="crop")
+    console.print(_led(number, head, tones.TONES[block.tone]), no_wrap=True, overflow="crop")
     if block.facts:
         for line in title[1:]:
-            console.print(Text("   ") + line)
+            console.print(_led("   ", line))
         _card_details(console, block)
         return
     second = Text(block.gain, style=tones.TONES[block.tone])
     second.append(f" · {block.where}", style="dim")
     second.truncate(room, overflow="ellipsis")
-    console.print(Text("   ") + second, no_wrap=True, overflow="crop")
+    console.print(_led("   ", second), no_wrap=True, overflow="crop")
 
 
 def _card_details(console: Console, block: Card) -> None:
-    summary = Text(block.gain, style=tones.TONES[block.tone]) + Text(f" · {block.where} · {block.code}", style="dim")
+    summary = _led(block.gain, Text(f" · {block.where} · {block.code}", style="dim"), tones.TONES[block.tone])
     console.print(Padding(summary, (0, 0, 0, 3)))
     for label, lines in block.facts:
         grid = RichTable.grid(padding=(0, 1, 0, 0))
@@ -225,7 +231,7 @@ def _card_details(console: Console, block: Card) -> None:
 
 
 def _command(console: Console, block: Command) -> None:
-    text = Text("Next   ", style="bold") + Text(block.text, style=tones.TONES["accent"])
+    text = _led("Next".ljust(_LABEL), Text(block.text, style=tones.TONES["accent"]))
     why = f"  ({block.why})"
     if text.cell_len + len(why) <= console.width:
         text.append(why, style="dim")
