@@ -1,0 +1,210 @@
+"""What would the step take without the profiler? The recorder's own host time, estimated per event and taken out.
+
+An op's recorded duration excludes the recorder's callbacks: the gap before its start holds the cost of entering (with
+one part per tensor argument where shapes are recorded), the gap after its end the cost of leaving. A call's record is
+written partly inside the call and partly after it. Frames cost on both sides. Costs come from calibration (see
+`model.calibration`), scaled by how fast this host entered ops in this very trace: `host_scale`.
+No piece loses more than `1 - FLOOR` of its length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.analyses.call_names import CallClass
+from gapless.analyses.host import CALL, FRAME, OP
+from gapless.analyses.study import Study
+from gapless.replay.program import Program
+from gapless.replay.engine import Machine
+from gapless.tables.coding import categories, codes, matches, per_category
+from gapless.tables.intervals import Int, as_ns
+
+Float = NDArray[np.float64]
+FLOOR = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Host nanoseconds that recording adds to one event of each sort.
+
+    `enter`, `leave`: an operator. `row_enter`, `row_leave`: a row that Python code opens (annotations, compiled-region
+    rows, Triton launches). `shapes` per operator and `tensor` per tensor argument where shapes are recorded. `call_*`:
+    a runtime call. `head`, `tail`: once a step. `graph_node`: host time per node of a replayed graph; `graph_gap`: GPU
+    time per node, because the recorder spaces the nodes out.
+    """
+
+    enter: float = 1_000.0
+    leave: float = 500.0
+    row_enter: float = 3_000.0
+    row_leave: float = 1_500.0
+    shapes: float = 450.0
+    tensor: float = 70.0
+    call_inside: float = 1_000.0
+    call_after: float = 1_500.0
+    frame: float = 330.0
+    head: float = 5_000.0
+    tail: float = 4_000.0
+    graph_node: float = 760.0
+    graph_gap: float = 95.0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Recorded events per piece and per item: operators and Python-made rows entered and left, tensors described,
+    calls, frames, graph nodes."""
+
+    entered: Int
+    left: Int
+    row_entered: Int
+    row_left: Int
+    tensors: Int
+    calls_after: Int
+    frames: Int
+    inside_call: Int
+    item_nodes: Int
+
+
+PYTHON_ROWS = (
+    "TorchDynamo Cache Lookup", "Torch-Compiled Region", "Pregraph bytecode", "AOTDispatcher Runtime Wrapper Prologue",
+    "## Call CompiledFxGraph", "CompiledFunction", "triton_",
+)  # fmt: skip
+"""Rows that Python code opens only while a profiler runs; each costs more than an operator's callback."""
+
+
+def count_events(s: Study, program: Program) -> Counts:
+    """How many recorded events does each piece of the program hold?"""
+    forest = s.links.forest
+    low, high = program.base_start, program.base_end
+    inside = (forest.start >= low) & (forest.start < high)
+    ops = np.flatnonzero(inside & (forest.source <= OP) & (forest.source != FRAME))
+    frames = np.flatnonzero(inside & (forest.source == FRAME))
+    calls = np.flatnonzero(inside & (forest.source == CALL))
+    before, after = _ending_at(program), _starting_at(program)
+    tensors = _tensor_counts(s)
+    row = forest.row[ops]
+    by_python = matches(s.raw.ops["name"], lambda name: name.startswith(PYTHON_ROWS))[row] | (forest.source[ops] != OP)
+    by_python &= forest.start[ops] > low
+    operators, rows = ops[~by_python], ops[by_python]
+    framed = _bin(program, before(forest.start[frames])) + _bin(program, after(forest.end[frames]))
+    is_call = (program.piece_row >= 0) & (forest.source[np.maximum(program.piece_row, 0)] == CALL)
+    nodes = np.zeros(program.item_ns.size, dtype=np.int64)
+    graph = s.links.call_class[program.item_call] == int(CallClass.GRAPH_LAUNCH)
+    nodes[graph] = s.links.activity_count[program.item_call[graph]]
+    return Counts(
+        _bin(program, before(forest.start[operators])), _bin(program, after(forest.end[operators])),
+        _bin(program, before(forest.start[rows])), _bin(program, after(forest.end[rows])),
+        _bin(program, before(forest.start[ops]), tensors[row]),
+        _bin(program, after(forest.end[calls])), framed, is_call.astype(np.int64), nodes,
+    )  # fmt: skip
+
+
+def _ending_at(program: Program):  # type: ignore[no-untyped-def]
+    return lambda times: np.searchsorted(program.piece_end, times, side="left")
+
+
+def _starting_at(program: Program):  # type: ignore[no-untyped-def]
+    return lambda times: np.searchsorted(program.piece_start, times, side="left")
+
+
+def _bin(program: Program, piece: Int, weight: Int | None = None) -> Int:
+    ok = piece < program.piece_ns.size
+    return np.bincount(
+        piece[ok], weights=None if weight is None else weight[ok], minlength=program.piece_ns.size
+    ).astype(np.int64)
+
+
+def _tensor_counts(s: Study) -> Int:
+    """Tensors in each op's arguments (elements of lists included), by its recorded input dimensions."""
+    column = s.raw.ops["input_dims"]
+    return per_category(column, lambda text: text.count("[") - 1, null=0).clip(min=0)
+
+
+REFERENCE_GAPS_NS: dict[tuple[str, str], float] = {
+    ("aten::t", "aten::transpose"): 803.0,
+    ("aten::transpose", "aten::as_strided"): 1_243.0,
+    ("aten::reshape", "aten::view"): 971.0,
+    ("aten::linear", "aten::t"): 1_204.0,
+    ("aten::matmul", "aten::mm"): 900.0,
+    ("aten::empty_like", "aten::empty_strided"): 2_690.0,
+    ("aten::select", "aten::as_strided"): 1_807.0,
+    ("aten::conv2d", "aten::convolution"): 2_204.0,
+}
+"""Median time from an op's start to its first child's on an H200 host (torch 2.11, shapes on, no stacks)."""
+
+
+def host_scale(s: Study, program: Program) -> float:
+    """How slow is this host at recording, against the calibration's: median ratio of entering gaps; 1 if unknown."""
+    forest = s.links.forest
+    inside = np.flatnonzero((forest.source == OP) & (forest.start >= program.base_start) & (forest.start < program.base_end))
+    parent = forest.parent[inside]
+    ok = (parent >= 0) & (forest.source[np.maximum(parent, 0)] == OP)
+    child, parent = inside[ok], parent[ok]
+    first = np.zeros(child.size, dtype=bool)
+    first[np.unique(parent, return_index=True)[1]] = True
+    child, parent = child[first], parent[first]
+    names, code = categories(s.raw.ops["name"]), codes(s.raw.ops["name"])
+    gap = forest.start[child] - forest.start[parent]
+    pairs = zip(code[forest.row[parent]].tolist(), code[forest.row[child]].tolist(), gap.tolist(), strict=True)
+    found: dict[tuple[str, str], list[float]] = {}
+    for outer, inner, ns in pairs:
+        key = names[outer], names[inner]
+        if key in REFERENCE_GAPS_NS:
+            found.setdefault(key, []).append(ns)
+    if not found:
+        return 1.0
+    ratios = [float(np.median(values)) / REFERENCE_GAPS_NS[key] for key, values in found.items()]
+    weights = [min(len(values), 20) for values in found.values()]
+    return float(np.exp(np.average(np.log(ratios), weights=weights)))
+
+
+def without_profiler(program: Program, counts: Counts, costs: Costs, scale: float) -> Program:
+    """The program with the recorder's host time taken out."""
+    cost = scale * (
+        costs.enter * counts.entered
+        + costs.leave * counts.left
+        + costs.row_enter * counts.row_entered
+        + costs.row_leave * counts.row_left
+        + costs.tensor * counts.tensors
+        + costs.shapes * np.where(counts.tensors > 0, counts.entered, 0)
+        + costs.call_after * counts.calls_after
+        + costs.call_inside * counts.inside_call
+        + costs.frame / 2 * counts.frames
+    )
+    if cost.size:
+        cost[0] += costs.head
+        cost[-1] += costs.tail
+    pieces = np.maximum(program.piece_ns - cost, FLOOR * program.piece_ns)
+    inside = scale * costs.call_inside + costs.graph_node * counts.item_nodes
+    items = np.maximum(program.item_ns - inside, FLOOR * program.item_ns)
+    nodes = np.where(program.act_nodes > 1, program.act_nodes, 0)
+    activities = np.maximum(program.act_ns - costs.graph_gap * nodes, 0.5 * program.act_ns)
+    return replace(program, piece_ns=pieces, item_ns=items, act_ns=activities)
+
+
+def machine_of(s: Study) -> Machine:
+    """The machine's constants as this trace shows them, with the H200's where it does not."""
+    start = as_ns(s.raw.activities["start_ns"].to_numpy())
+    end = start + as_ns(s.raw.activities["dur_ns"].to_numpy())
+    stream, device = as_ns(s.raw.activities["stream"].to_numpy()), as_ns(s.raw.activities["device"].to_numpy())
+    order = np.lexsort((start, stream, device))
+    here, before = order[1:], order[:-1]
+    call = s.links.launch_of[here]
+    call_end = as_ns((s.raw.calls["start_ns"] + s.raw.calls["dur_ns"]).to_numpy())
+    queued = (stream[here] == stream[before]) & (device[here] == device[before]) & (call >= 0)
+    queued &= call != s.links.launch_of[before]
+    queued[queued] &= call_end[call[queued]] + QUEUED_AHEAD_NS < end[before][queued]
+    spacing = float(np.median(np.maximum(start[here] - end[before], 0)[queued])) if queued.sum() >= 5 else SPACING_NS
+    pending = s.syncs.waited_activity >= 0
+    c1 = as_ns((s.raw.calls["start_ns"] + s.raw.calls["dur_ns"]).to_numpy())[s.syncs.call]
+    returns = (c1 - s.syncs.work_end)[pending]
+    back = float(np.median(np.clip(returns, 0, 50_000))) if returns.size >= 3 else RETURN_NS
+    delay = float(s.launches.usual_delay_ns) or DELAY_NS
+    return Machine(min(delay, 20_000.0), spacing, back)
+
+
+SPACING_NS, RETURN_NS, DELAY_NS, QUEUED_AHEAD_NS = 1_200.0, 3_100.0, 2_200.0, 5_000
+"""H200, CUDA 13: back-to-back kernels, return of a sync, launch end to kernel start; a launch that ended this long
+before the previous kernel did was queued for certain."""
