@@ -1,0 +1,49 @@
+"""What did the device itself record while the subject ran? One profiler pass, never together with a timing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch.profiler import ProfilerActivity, profile
+
+from gapless.runtime.timing.backend import KernelTime, UnavailableError
+from gapless.runtime.timing.blocker import HOLD_NAMES
+
+__all__ = ["is_kernel", "record_kernels", "was_used"]
+
+_used = False
+
+
+def was_used() -> bool:
+    """Whether a profiler pass has run in this process; the profiler may slow launches ever after."""
+    return _used
+
+
+def is_kernel(name: str) -> bool:
+    """Whether a device record is a kernel, not a copy or memset."""
+    return not name.startswith(("Memcpy", "Memset"))
+
+
+def record_kernels(work: Callable[[], None]) -> list[KernelTime]:
+    """Run `work` (which ends synchronised) under the profiler; its device activities in time order."""
+    global _used
+    _used = True
+    with profile(activities=[ProfilerActivity.CUDA]) as recorder:
+        work()
+    results = getattr(recorder.profiler, "kineto_results", None)
+    if results is None:
+        raise UnavailableError("the profiler returned no records")
+    records = [
+        KernelTime(str(event.name()), int(event.start_ns()), int(event.duration_ns()))
+        for event in results.events()
+        if str(event.device_type()).endswith((".CUDA", ".HIP")) and not _is_annotation(event)
+    ]
+    return sorted(
+        (r for r in records if not r.name.startswith(HOLD_NAMES) and "spin_kernel" not in r.name),
+        key=lambda r: r.start_ns,
+    )
+
+
+def _is_annotation(event: object) -> bool:
+    asked = getattr(event, "is_user_annotation", None)
+    return bool(asked()) if asked is not None else False
