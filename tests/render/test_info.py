@@ -25,9 +25,9 @@ ROWS = {"ops": 3000, "calls": 1200, "activities": 1000, "frames": 0, "steps": 3}
 def test_answers_follow_from_rows_and_flags() -> None:
     found = {a.question: a for a in info.answers(META, ROWS)}
     assert found["where the GPU's time went, and what ran on it"].yes
-    assert found["which shapes an operator had, and GB/s and TFLOP/s"].yes
+    assert found["which shapes an operator had, GB/s and TFLOP/s"].yes
     line = found["which line of your program is to blame"]
-    assert (line.yes, line.missing) == (False, "no frames")
+    assert (line.yes, line.missing) == (False, "no stacks were recorded")
     assert "with_stack" in line.how
 
 

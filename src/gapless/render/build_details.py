@@ -187,7 +187,7 @@ def _syncs(report: Report) -> list[Block]:
         Table(
             "Calls in which the host waited",
             [
-                Column("call"),
+                Column("call", name=True),
                 Column("origin"),
                 Column("where", name=True),
                 Column("count", "right"),

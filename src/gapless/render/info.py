@@ -24,18 +24,31 @@ class Question:
 
 _ACTIVITIES = "record with activities=[CPU, CUDA]; if that was done, another tool may have held the GPU's counters"
 
+_MISSING = {
+    "activities": "no GPU work was recorded",
+    "ops": "no CPU operators were recorded",
+    "calls": "no runtime calls were recorded",
+    "steps": "no steps are marked",
+    "frames": "no stacks were recorded",
+    "memory": "no allocations were recorded",
+    "gpu_syncs": "no synchronisation records",
+    "collectives": "no collectives were recorded",
+}
+
 QUESTIONS: tuple[Question, ...] = (
     Question("where the GPU's time went, and what ran on it", ("activities",), how=_ACTIVITIES),
     Question("what the host did while the GPU was idle", ("activities", "ops", "calls"), how=_ACTIVITIES),
     Question("what each synchronisation waited for", ("activities", "calls"), how=_ACTIVITIES),
     Question("how long a step takes", ("steps",), how="call prof.step() after each step, or pass --step-marker REGEX"),
     Question("which line of your program is to blame", ("frames",), how="record a few steps more with with_stack=True"),
-    Question("which shapes an operator had, and GB/s and TFLOP/s", flag="record_shapes", how="record_shapes=True"),
-    Question("what allocated memory", ("memory",), how="profile_memory=True"),
+    Question(
+        "which shapes an operator had, GB/s and TFLOP/s", flag="record_shapes", how="record with record_shapes=True"
+    ),
+    Question("what allocated memory", ("memory",), how="record with profile_memory=True"),
     Question(
         "which stream waited for which",
         ("gpu_syncs",),
-        how="experimental_config=torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)",
+        how="record with experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True)",
     ),
     Question("how much collectives cost", ("collectives",), how="record a distributed run with record_shapes=True"),
 )
@@ -55,7 +68,7 @@ def answers(meta: TraceMeta, rows: Mapping[str, int]) -> list[Answer]:
     """Every question, answered from the number of rows of each table and the recorder's flags."""
     out = []
     for question in QUESTIONS:
-        missing = [f"no {t.replace('_', ' ')}" for t in question.tables if not rows.get(t)]
+        missing = [_MISSING[t] for t in question.tables if not rows.get(t)]
         if question.flag and question.flag not in meta.flags:
             missing.append(f"{question.flag} was off")
         out.append(Answer(question.text, not missing, ", ".join(missing), question.how if missing else ""))

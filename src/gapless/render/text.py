@@ -37,7 +37,7 @@ from gapless.render.document import (
 SCREEN_LINES = 24
 MIN_WIDTH, MAX_WIDTH = 40, 140
 _LABEL = 7
-_NAME_WIDTH = 14
+_NAME_WIDTH = 12
 _BAR = (12, 40)
 _DENSITIES = (
     (FINDINGS_ON_SCREEN, False),
@@ -71,11 +71,15 @@ def draw(blocks: Sequence[Block], *, width: int = 80, color: bool = False) -> st
         file=out, width=width, force_terminal=color, color_system="256" if color else None, no_color=not color,
         markup=False, highlight=False, emoji=False, legacy_windows=False,
     )  # fmt: skip
+    labels = _label_widths(blocks)
     last: Block | None = None
-    for block in blocks:
+    for i, block in enumerate(blocks):
         if last is not None and _apart(last, block):
             console.print()
-        _draw(console, block)
+        if isinstance(block, Sentence):
+            _sentence(console, block, labels[i])
+        else:
+            _draw(console, block)
         last = block
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
@@ -96,8 +100,6 @@ def _draw(console: Console, block: Block) -> None:
     match block:
         case Heading():
             console.print(Text(block.text, style="bold"))
-        case Sentence():
-            _sentence(console, block)
         case Bar():
             _bar(console, block)
         case Items():
@@ -123,11 +125,23 @@ def _led(label: str, rest: Text | None = None, style: str = "bold") -> Text:
     return text if rest is None else text.append_text(rest)
 
 
-def _sentence(console: Console, block: Sentence) -> None:
+def _label_widths(blocks: Sequence[Block]) -> list[int]:
+    """For each block the width of its label column: neighbouring sentences line up."""
+    widths = [0] * len(blocks)
+    start = 0
+    for i in range(len(blocks) + 1):
+        if i < len(blocks) and isinstance(blocks[i], Sentence):
+            continue
+        run = blocks[start:i]
+        widest = max((len(b.label) + 1 for b in run if isinstance(b, Sentence)), default=0)
+        widths[start:i] = [max(_LABEL, widest)] * len(run)
+        start = i + 1
+    return widths
+
+
+def _sentence(console: Console, block: Sentence, label_width: int) -> None:
     style = tones.TONES[block.tone]
-    label = block.label.ljust(_LABEL) if block.label else ""
-    if len(label) > _LABEL:
-        label += "  "
+    label = block.label.ljust(label_width) if block.label else ""
     room = console.width - len(label)
     lines = Text(block.text, style=style).wrap(console, room)
     if block.max_lines is not None and len(lines) > block.max_lines:
@@ -172,23 +186,45 @@ def _items(console: Console, block: Items) -> None:
 def _table(console: Console, block: Table) -> None:
     if block.title:
         console.print(Text(block.title, style="bold"))
+    kept = _fitting(block, console.width)
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", padding=(0, 1, 0, 0))
-    for i, column in enumerate(block.columns):
-        longest = max((cell_len(row[i]) for row in block.rows), default=0)
+    for i in kept:
+        column = block.columns[i]
         table.add_column(
             Text(_two_lines(column.title) if column.align == "right" else column.title),
             justify=column.align,
             no_wrap=not column.name,
             overflow="fold" if column.name else "ellipsis",
-            min_width=min(longest, _NAME_WIDTH if console.width < 100 else 2 * _NAME_WIDTH) if column.name else None,
+            min_width=_least(block, i),
         )
     for row in block.rows:
-        table.add_row(*[Text(cell) for cell in row])
+        table.add_row(*[Text(row[i]) for i in kept])
     console.print(table)
     tail = [f"{block.left_out} more rows left out (gapless query has them all)"] if block.left_out else []
     tail += [block.note] if block.note else []
+    narrow = [c.title for i, c in enumerate(block.columns) if i not in kept]
+    tail += [f"too narrow for the columns {', '.join(narrow)}"] if narrow else []
     if tail:
         console.print(Text("; ".join(tail), style="dim"))
+
+
+def _fitting(block: Table, width: int) -> list[int]:
+    """The first columns that fit side by side, the very first in any case."""
+    kept, used = [0], _least(block, 0)
+    for i in range(1, len(block.columns)):
+        used += 1 + _least(block, i)
+        if used > width:
+            break
+        kept.append(i)
+    return kept
+
+
+def _least(block: Table, i: int) -> int:
+    """The narrowest a column may get: its longest cell or title line, but names may be folded."""
+    column = block.columns[i]
+    title = _two_lines(column.title) if column.align == "right" else column.title
+    longest = max([*map(cell_len, title.split("\n")), *(cell_len(row[i]) for row in block.rows)])
+    return min(longest, _NAME_WIDTH) if column.name else longest
 
 
 def _two_lines(title: str) -> str:

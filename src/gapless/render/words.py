@@ -81,8 +81,8 @@ GLOSSARY = (
     ("sync", "the host stops until the GPU has finished; a long one is GPU work being waited for, not work itself"),
     ("idle", "the GPU has nothing to run, nearly always because the host has not asked yet"),
     (
-        "recorded / without the profiler",
-        "recording slows the host down; the second number is what your stopwatch reads",
+        "recorded",
+        "recording slows the host down; a step without the profiler is what your stopwatch reads",
     ),
 )
 """What a beginner needs to read a report."""
