@@ -28,7 +28,8 @@ for _entry in SYNC_FIXES:
 def fix_for(chain: Sequence[str]) -> SyncFix | None:
     """The entry for a chain of nested idioms, ops and copies, outermost first: the outermost one that the table knows.
 
-    Append `copy:DtoH` or `copy:HtoD` (see `copy_name`) where the wait belongs to a copy. The op that contains the wait is the one to change: `repeat_interleave`, not the `_local_scalar_dense` inside it.
+    Append `copy:DtoH` or `copy:HtoD` (see `copy_name`) where the wait belongs to a copy. The op that contains the wait
+    is the one to change: `repeat_interleave`, not the `_local_scalar_dense` inside it.
     """
     for position, name in enumerate(chain):
         inside = chain[position + 1 :]

@@ -146,4 +146,12 @@ CALLS: tuple[SyncFix, ...] = (
         "flags = torch.stack([x.isfinite().all(), y.isfinite().all()])\nok = flags.all()",
         "Many such reads per step: combine the flags on the device and read once.",
     ),
+    SyncFix(
+        "unknown-wait",
+        (),
+        "true",
+        "The host waits for the GPU inside this call; what it reads is not known to the table.",
+        "from gapless import streams\nhandle = streams.to_host(x)\nx = x * 2\nvalues = handle.result()",
+        "Look at the named op; `gapless syncs --trace` shows the copy or call underneath.",
+    ),
 )

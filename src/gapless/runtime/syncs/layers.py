@@ -1,0 +1,144 @@
+"""Which torch functions (layer A) and which ops (layer B) run on this thread, and do their copies keep the host?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gapless.runtime.syncs.backend import Backend
+from gapless.runtime.syncs.compiled import keep_dynamo_out
+from gapless.runtime.syncs.copies import COPY_OPS, INDEX_OPS, STAGED_BYTES, Copy, find_copy
+from gapless.runtime.syncs.gate import Gate
+from gapless.runtime.syncs.races import RaceGuard
+from gapless.runtime.syncs.record import Recorder
+
+_CROSSING = COPY_OPS | INDEX_OPS
+
+
+class SourceLayer(TorchFunctionMode):
+    """Layer A: the torch functions that the user's code calls (`Tensor.item`, `Tensor.__bool__`, `torch.tensor`)."""
+
+    def __init__(self, recorder: Recorder, gate: Gate, guard: RaceGuard | None) -> None:
+        super().__init__()
+        self._recorder = recorder
+        self._gate = gate
+        self._guard = guard
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - whatever the wrapped function returns
+        """Runs `func` with its name on this thread's stack."""
+        recorder = self._recorder
+        state = recorder.state()
+        if state.open is not None:
+            recorder.close(state)
+        state.calls += 1
+        if self._guard is not None and self._guard.pending:
+            self._guard.before_function(func, args)
+        state.stack.append(("A", func, None))
+        try:
+            result = func(*args, **(kwargs or {}))
+        finally:
+            state.stack.pop()
+            if state.open is not None:
+                recorder.close(state)
+        if self._gate.breach is not None:
+            self._gate.raise_breach()
+        return result
+
+
+class OpLayer(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Layer B: the ops underneath, with the copies among them timed, because some stall unseen by torch's detectors."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, recorder: Recorder, gate: Gate, guard: RaceGuard | None, backend: Backend | None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._recorder = recorder
+        self._gate = gate
+        self._guard = guard
+        self._backend = backend
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Compiled regions stay compiled; what they run inside is then seen by layer C alone."""
+        return True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - whatever the op returns
+        """Runs the op with its name on this thread's stack."""
+        kwargs = kwargs or {}
+        recorder, guard = self._recorder, self._guard
+        state = recorder.state()
+        if state.open is not None:
+            recorder.close(state)
+        state.calls += 1
+        copy = None
+        if func in _CROSSING and self._backend is not None:
+            copy = find_copy(func, args, kwargs, self._backend)
+        if guard is not None and guard.pending:
+            guard.before_op(func, args, kwargs, copy)
+        state.stack.append(("B", func, copy.forget() if copy is not None else None))
+        try:
+            if copy is not None and copy.pageable_async:
+                result = self._timed(copy, func, args, kwargs)
+            else:
+                result = func(*args, **kwargs)
+        finally:
+            state.stack.pop()
+            if state.open is not None:
+                recorder.close(state)
+        if guard is not None and copy is not None and copy.non_blocking and copy.pinned:
+            guard.after_copy(copy, result)
+        if self._gate.breach is not None:
+            self._gate.raise_breach()
+        return result
+
+    def _timed(self, copy: Copy, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever the op returns
+        """Runs a non-blocking copy of pageable memory and notes it if the host was kept until the GPU had caught up."""
+        backend = self._backend
+        tensor = copy.device if copy.device is not None else _target(kwargs)
+        if backend is None or tensor is None:
+            return func(*args, **kwargs)
+        idle = backend.idle(tensor)
+        mark = backend.mark(tensor) if idle is False else None
+        begin_ns = time.perf_counter_ns()
+        result = func(*args, **kwargs)
+        stall_ns = time.perf_counter_ns() - begin_ns
+        if idle is False and mark is not None and mark.done():
+            self._recorder.on_pageable(copy.forget(), begin_ns, stall_ns, False)
+        elif idle and (copy.direction == "DtoH" or copy.size_bytes > STAGED_BYTES):
+            self._recorder.on_pageable(copy.forget(), begin_ns, stall_ns, True)
+        return result
+
+
+def _target(kwargs: Mapping[str, Any]) -> torch.Tensor | None:
+    """A tensor on the device that a conversion goes to: an empty one stands for it."""
+    device = kwargs.get("device")
+    return torch.empty(0, device=device) if isinstance(device, torch.device) else None
+
+
+for _function in (SourceLayer.__torch_function__, OpLayer.__torch_dispatch__):
+    keep_dynamo_out(_function)  # type: ignore[arg-type]
