@@ -1,7 +1,7 @@
 """Which table does an event belong to, whatever its writer called the category?
 
-Names changed over the years (`Operator` became `cpu_op`, `Runtime` became `cuda_runtime`, ...) and vary in case, so they
-are compared in lower case. ROCm uses the `cuda_*` names. A category that is not listed here is counted, not read.
+Names changed over the years (`Operator` became `cpu_op`, `Runtime` became `cuda_runtime`, ...) and vary in case, so
+they are compared in lower case. ROCm uses the `cuda_*` names. A category that is not listed here is counted, not read.
 """
 
 from __future__ import annotations

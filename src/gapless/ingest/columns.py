@@ -44,7 +44,7 @@ class CoarseTimesError(Exception):
 
 @dataclass(slots=True)
 class Part:
-    """Columns of the events of one phase and category in one chunk; `start` and `dur` in ns as written, no base added."""
+    """Columns of the events of one phase and category in one chunk; `start`, `dur` in ns as written, no base added."""
 
     group: Group
     category: str
@@ -63,7 +63,7 @@ class Chunk:
     refused: list[Refused] = field(default_factory=list)
     sizes: dict[str, list[int]] = field(default_factory=dict)
     events: int = 0
-    unknown: dict[str, list[object]] = field(default_factory=dict)
+    unknown: dict[str, tuple[int, str]] = field(default_factory=dict)
     no_duration: int = 0
     no_duration_example: str = ""
     fractional: bool = False
@@ -129,7 +129,7 @@ def build_chunk(
         sizes[0] += len(members)
         weights[label] = weights.get(label, 0) + EVENT_BYTES * len(members) + sum(map(len, args))
         if group == "unknown":
-            chunk.unknown.setdefault(f"{phase} {category}", [0, members[0].name])[0] = len(members)
+            chunk.unknown[f"{phase} {category}"] = (len(members), members[0].name)
         if builder is None or (group == "frame" and not keep_frames):
             continue
         exact = [texts[i] for i in rows[key]] if texts is not None else None
@@ -154,11 +154,11 @@ def _add_part(
     start, start_ok = zeros, np.ones(count, dtype=np.bool_)
     dur, dur_ok, dur_missing = zeros, start_ok, np.zeros(count, dtype=np.bool_)
     if group != "name":
-        start, start_ok, fractional = _times([e.ts for e in members], exact and [pair[0] for pair in exact])
+        start, start_ok, fractional = _times([e.ts for e in members], [pair[0] for pair in exact] if exact else None)
         chunk.fractional |= fractional
         if members[0].ph == "X":
             durations = [e.dur for e in members]
-            dur, dur_ok, fractional = _times(durations, exact and [pair[1] for pair in exact])
+            dur, dur_ok, fractional = _times(durations, [pair[1] for pair in exact] if exact else None)
             chunk.fractional |= fractional
             if not dur_ok.all():
                 dur_missing = np.isnan(np.array(durations)) & (not exact or np.array([p[1] is None for p in exact]))

@@ -6,7 +6,7 @@ next to nothing and an odd value in one group does not hurt another. Missing int
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field

@@ -15,6 +15,7 @@ from gapless.ingest.columns import Chunk
 from gapless.ingest.gather import Rows, gather
 from gapless.ingest.issues import Issues
 from gapless.ingest.raw import RawTrace
+from gapless.ingest.setaside import set_aside
 from gapless.model import schema
 from gapless.model.errors import EmptyTraceError
 from gapless.model.meta import TraceMeta
@@ -33,7 +34,7 @@ _TABLES: dict[str, tuple[Group, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class File:
     """Facts about the file itself."""
 
     path: str
@@ -44,7 +45,7 @@ class Source:
 
 
 def finish(
-    source: Source,
+    file: File,
     top: Mapping[str, Any],
     chunks: Sequence[Chunk],
     dictionaries: tuple[list[str], list[tuple[object, object]], list[bytes]],
@@ -54,9 +55,10 @@ def finish(
     names, lane_keys, texts = dictionaries
     lanes = Lanes(lane_keys)
     rows = {table: gather(chunks, groups) for table, groups in _TABLES.items()}
-    refused = [item for chunk in chunks for item in chunk.refused]
+    rows, senseless = set_aside(rows, names)
+    refused = [item for chunk in chunks for item in chunk.refused] + senseless
     if not any(len(r) for table, r in rows.items() if table != "markers"):
-        raise EmptyTraceError(_nothing(source, chunks))
+        raise EmptyTraceError(_nothing(file, chunks))
     zero = min(int(r.start.min()) for r in rows.values() if len(r))
     host = [rows[table].lane for table in ("ops", "frames", "calls", "memory")]
     assembler = Assembler(names, texts, lanes, lanes.threads(host), zero)
@@ -69,14 +71,14 @@ def finish(
             known = sizes.get(category, (0, 0))
             sizes[category] = (known[0] + events, known[1] + size)
     meta = TraceMeta(
-        path=source.path,
-        size_bytes=source.size_bytes,
-        sha256=source.sha256,
-        format="bare-list" if source.bare_list else "kineto",
+        path=file.path,
+        size_bytes=file.size_bytes,
+        sha256=file.sha256,
+        format="bare-list" if file.bare_list else "kineto",
         events=sum(chunk.events for chunk in chunks),
         origin_ns=base + zero,
         integer_us=not any(chunk.fractional for chunk in chunks),
-        truncated=source.truncated,
+        truncated=file.truncated,
         size_by_category=dict(sorted(sizes.items())),
         **metadata.facts(top),
     )
@@ -95,7 +97,7 @@ def finish(
         collectives=collectives,
         triton=triton,
         set_aside=table_from(schema.SET_ASIDE, [item._asdict() for item in refused]),
-        issues=issues.frame(),
+        issues=table_from(schema.ISSUES, issues.rows()),
     )
 
 
@@ -121,9 +123,9 @@ def _thread_names(
     return found
 
 
-def _nothing(source: Source, chunks: Sequence[Chunk]) -> str:
+def _nothing(file: File, chunks: Sequence[Chunk]) -> str:
     events = sum(chunk.events for chunk in chunks)
     return (
-        f"{source.path}: a trace with {events} events but none that can be used, so there is nothing to report; "
+        f"{file.path}: a trace with {events} events but none that can be used, so there is nothing to report; "
         "record again with at least one step inside the profiler's active window"
     )

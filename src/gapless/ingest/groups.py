@@ -1,6 +1,6 @@
 """Which columns does each group of events give, and how are they taken from its `args`?
 
-Every builder gets the events of one group in one chunk with their `args` as raw text and returns arrays of equal length.
+Every builder gets the `args` of one group's events in one chunk as raw text and returns arrays of equal length.
 Integers that are missing are `MISSING`; text columns hold codes of `Interns.texts`, 0 for missing.
 """
 
@@ -174,3 +174,9 @@ BUILDERS: dict[Group, Builder] = {
     "marker": _nothing, "name": _name_columns,
 }  # fmt: skip
 """A builder for every group that becomes rows; groups without one are only counted."""
+
+TEXT_COLUMNS = frozenset(
+    ("concrete_inputs", "input_types", "input_strides", "input_dims", "extra")
+    + ("call_from", "copy_kind", "other_name", "value")
+)
+"""Columns that hold codes of `Interns.texts`."""

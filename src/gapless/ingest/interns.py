@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 K = TypeVar("K")
 
@@ -15,15 +18,38 @@ class Codes(dict[K, int]):
         return code
 
 
+class Dictionaries(NamedTuple):
+    """Keys in code order: event names, lanes (pid, tid), texts of arguments (code 0 means "not recorded")."""
+
+    names: list[str]
+    lanes: list[tuple[Any, Any]]
+    texts: list[bytes]
+
+
+class Translation(NamedTuple):
+    """This process's code for every code of another."""
+
+    names: NDArray[np.int32]
+    lanes: NDArray[np.int32]
+    texts: NDArray[np.int32]
+
+
 class Interns:
-    """The dictionaries of one process: event names, lanes (pid, tid) and JSON or plain texts of arguments."""
+    """The dictionaries of one process."""
 
     def __init__(self) -> None:
         self.names: Codes[str] = Codes()
-        self.lanes: Codes[tuple[object, object]] = Codes()
-        self.texts: Codes[bytes] = Codes()
-        self.texts[b""] = 0  # means "not recorded"
+        self.lanes: Codes[tuple[Any, Any]] = Codes()
+        self.texts: Codes[bytes] = Codes({b"": 0})
 
-    def snapshot(self) -> tuple[list[str], list[tuple[object, object]], list[bytes]]:
+    def snapshot(self) -> Dictionaries:
         """Keys in code order, to be sent to another process."""
-        return list(self.names), list(self.lanes), list(self.texts)
+        return Dictionaries(list(self.names), list(self.lanes), list(self.texts))
+
+    def absorb(self, other: Dictionaries) -> Translation:
+        """Take over the keys of another process."""
+        return Translation(
+            np.array([self.names[key] for key in other.names], dtype=np.int32),
+            np.array([self.lanes[key] for key in other.lanes], dtype=np.int32),
+            np.array([self.texts[key] for key in other.texts], dtype=np.int32),
+        )

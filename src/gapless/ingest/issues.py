@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
-
-import polars as pl
 
 Severity = Literal["note", "repaired", "loss", "error"]
 
@@ -37,18 +35,9 @@ class Issues:
         else:
             known.count += count
 
-    def frame(self) -> pl.DataFrame:
-        """The issues table."""
-        items = list(self._found.items())
-        return pl.DataFrame(
-            {
-                "code": pl.Series([code for code, _ in items], dtype=pl.String),
-                "severity": pl.Series([issue.severity for _, issue in items], dtype=pl.String),
-                "count": pl.Series([issue.count for _, issue in items], dtype=pl.Int64),
-                "detail": pl.Series([issue.detail for _, issue in items], dtype=pl.String),
-                "example": pl.Series([issue.example for _, issue in items], dtype=pl.String),
-            }
-        )
+    def rows(self) -> list[dict[str, object]]:
+        """Rows of the issues table."""
+        return [{"code": code, **asdict(issue)} for code, issue in self._found.items()]
 
 
 def shorten(text: str) -> str:

@@ -107,12 +107,7 @@ def facts(top: Mapping[str, Any]) -> dict[str, Any]:
     extra = top.get("metadata")
     extra = extra if isinstance(extra, dict) else {}
     recorder = top.get("gapless")
-    logs = [
-        f"{key}: {line}"
-        for key in _LOGS
-        for line in (top.get(key) if isinstance(top.get(key), list) else [])
-        if isinstance(line, str)
-    ]
+    logs = [f"{key}: {line}" for key in _LOGS for line in _list(top.get(key)) if isinstance(line, str)]
     return {
         "schema_version": integer(top.get("schemaVersion")),
         "devices": devices(top.get("deviceProperties")),
@@ -127,6 +122,10 @@ def facts(top: Mapping[str, Any]) -> dict[str, Any]:
         "recorder": recorder if isinstance(recorder, dict) else None,
         "other_keys": tuple(sorted(key for key in top if key not in _KNOWN)),
     }
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _rank(info: dict[str, Any], top: Mapping[str, Any], extra: Mapping[str, Any], key: str) -> int | None:

@@ -19,15 +19,18 @@ I64 = NDArray[np.int64]
 COARSE_US = float(2**43)
 """From here on neighbouring doubles are more than a nanosecond apart."""
 
+WHOLE_US = float(2**53)
+"""From here on doubles cannot even hold every whole number."""
+
 LIMIT_US = 9.0e15
 """Times beyond this (the year 2255) do not fit int64 nanoseconds."""
 
 
 def needs_text(us: F64) -> bool:
-    """Whether some value has decimals that its double cannot hold to the nanosecond."""
+    """Whether some value was too long for its double: decimals beyond `COARSE_US`, or digits beyond `WHOLE_US`."""
     with np.errstate(invalid="ignore"):
         coarse = us[np.abs(us) >= COARSE_US]
-        return bool(coarse.size) and bool((coarse != np.floor(coarse)).any())
+        return bool(coarse.size) and bool(((coarse != np.floor(coarse)) | (np.abs(coarse) >= WHOLE_US)).any())
 
 
 def us_to_ns(us: F64) -> I64:

@@ -1,0 +1,43 @@
+"""How does one chunk of event text become columns, exact times included?"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import msgspec
+from msgspec import Struct
+
+from gapless.ingest.columns import Chunk, CoarseTimesError, build_chunk
+from gapless.ingest.events import events_decoder
+from gapless.ingest.interns import Interns
+from gapless.ingest.lenient import PROBLEMS
+
+
+class _ExactTimes(Struct, gc=False):
+    """`ts` and `dur` as decimal numbers."""
+
+    ts: Decimal | None = None
+    dur: Decimal | None = None
+
+
+_exact = msgspec.json.Decoder(list[_ExactTimes])
+
+
+class UnreadableChunkError(Exception):
+    """The chunk is not a well-formed list of events."""
+
+
+def decode_chunk(text: bytes | bytearray, interns: Interns, *, keep_frames: bool) -> Chunk:
+    """Columns of the events in `text`, a JSON list; raises UnreadableChunkError.
+
+    Times are read a second time as text where doubles cannot hold them.
+    """
+    try:
+        events = events_decoder.decode(text)
+    except PROBLEMS as error:
+        raise UnreadableChunkError from error
+    try:
+        return build_chunk(events, len(text), interns, keep_frames=keep_frames)
+    except CoarseTimesError:
+        exact = [(times.ts, times.dur) for times in _exact.decode(text)]
+        return build_chunk(events, len(text), interns, keep_frames=keep_frames, texts=exact)
