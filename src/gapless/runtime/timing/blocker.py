@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 
 from gapless.runtime.timing.backend import UnavailableError
+from gapless.runtime.timing.clocks import now_ns
 from gapless.runtime.timing.nvrtc import Kernel, compile_kernels
 
 __all__ = ["HOLD_NAMES", "Blocker"]
@@ -38,6 +39,7 @@ extern "C" __global__ void gapless_clock(volatile long long* out, int span_us) {
 }
 """
 METER_US = 30
+SETTLE_NS = 15_000
 MIN_TIMEOUT_US = 100_000
 MAX_TIMEOUT_US = 2_000_000
 MAX_TIMEOUTS = 2
@@ -53,6 +55,10 @@ class _FlagHold:
         return not self._begun.query()
 
     def release(self) -> None:
+        # What was queued last needs a few microseconds to reach the device; opened sooner, it would arrive too late.
+        until = now_ns() + SETTLE_NS
+        while now_ns() < until:
+            pass
         self._owner.open_gate(self._ticket)
 
 

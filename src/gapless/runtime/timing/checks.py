@@ -17,6 +17,7 @@ from gapless.runtime.timing.stats import coefficient_of_variation
 __all__ = ["Facts", "graph_check", "judge_all"]
 
 RESOLUTION_US = 0.5
+MIN_SAMPLES = 6
 _THROTTLED = {"hardware slowdown", "software thermal", "hardware thermal", "power brake"}
 
 
@@ -340,10 +341,10 @@ def _h18(facts: Facts) -> Check:
     title = "precision claimed"
     if summary is None:
         return Check("H18", title, "unknown", "no headline")
+    if summary.count < MIN_SAMPLES:
+        return Check("H18", title, "warn", f"{summary.count} samples support no interval", "raise budget_s")
     said = f"±{summary.half_width:.1%} from {summary.count} samples ({facts.headline.stop})"
-    if facts.headline.stop in ("precise", "single"):
-        return Check("H18", title, "pass", said)
-    if summary.half_width <= 0.02:
+    if facts.headline.stop == "precise" or summary.half_width <= 0.02:
         return Check("H18", title, "pass", said)
     return Check(
         "H18", title, "warn", said, "digits beyond the interval are not shown; raise budget_s, or accept the noise"

@@ -54,6 +54,9 @@ def headline_text(measurement: Measurement) -> str:
     if summary.modes is not None:
         fast, slow = time_text(summary.modes.fast_us), time_text(summary.modes.slow_us)
         return f"{measurement.name}: {fast} or {slow}: two modes ({quantity.id}{forced})"
+    if summary.count < MIN_SAMPLES_FOR_INTERVAL:
+        few = f"{summary.count} samples only, no interval"
+        return f"{measurement.name}: {time_text(summary.median_us)} ({quantity.id}{forced}; {few})"
     half = (summary.ci_high_us - summary.ci_low_us) / 2
     return f"{measurement.name}: {time_text(summary.median_us, half)} ±{summary.half_width:.1%} ({quantity.id}{forced})"
 

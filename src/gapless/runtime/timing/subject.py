@@ -39,8 +39,10 @@ def _copy(value: object, depth: int = 0) -> object:
     if depth < MAX_DEPTH:
         if isinstance(value, dict):
             return {k: _copy(v, depth + 1) for k, v in value.items()}
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return type(value)._make(_copy(v, depth + 1) for v in value)
+        make = getattr(value, "_make", None)
+        if isinstance(value, tuple) and make is not None:
+            named: object = make(_copy(v, depth + 1) for v in value)
+            return named
         if isinstance(value, (list, tuple)):
             return type(value)(_copy(v, depth + 1) for v in value)
     return value

@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="timing needs torch")
+sys.path.insert(0, str(Path(__file__).parent))
