@@ -17,6 +17,8 @@ VERBS: dict[str, str] = {
     "query": "run SQL over the tables of a trace",
     "explain": "print the page of a check: what it finds, why it matters, how to fix it",
     "demo": "report on a pair of small traces that ship with gapless",
+    "run": "record a good trace of an unmodified script or module, then report on it",
+    "calibrate": "measure what recording costs on this machine, so that predictions subtract the right amount",
     "completions": "print the completion file of a shell",
 }
 """Word -> its line in `gapless --help`; module `gapless.cli.<word>` is imported only when the word is typed."""

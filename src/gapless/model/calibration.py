@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import statistics
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -82,7 +81,7 @@ class Calibration:
     backward_ns: float = 20_100.0
     """One `nn.Linear`, forward and backward."""
     spread: float = 0.3
-    """Relative spread of the repeated rounds: (p90 - p10) / median of the loops' times, the worst loop."""
+    """How far the host's speed scattered: interquartile range of a loop's times over their median; the median loop."""
     loops: dict[str, dict[str, float]] = field(default_factory=dict)
     """What was measured; empty for the defaults."""
 
@@ -156,11 +155,6 @@ def derive(loops: Loops, *, machine: str, torch: str, python: str, spread: float
         loops={name: dict(row) for name, row in loops.items()},
         **{name: value for name, value in found.items() if value is not None},
     )
-
-
-def median_ns(rounds: list[float]) -> float:
-    """The median of the rounds of one loop under one configuration."""
-    return float(statistics.median(rounds))
 
 
 def file_name(machine: str, torch: str) -> str:

@@ -1,0 +1,1 @@
+"""How does one record a trace that can be believed, without touching or harming the job?"""
