@@ -64,39 +64,30 @@ def bash() -> str:
 def _bash() -> Iterator[str]:
     found = verbs()
     yield HEADER.format(shell="bash")
+    yield "# An empty answer makes bash complete file names, which is what traces and -o want."
     yield "_gapless() {"
-    yield "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}"
-    yield "    COMPREPLY=()"
+    yield "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} words="
     yield '    if [ "$COMP_CWORD" -eq 1 ]; then'
-    yield f'        COMPREPLY=($(compgen -W "{" ".join(found)} --help --version" -- "$cur"))'
-    yield "        return"
-    yield "    fi"
-    yield '    case "$verb $prev" in'
+    yield f'        words="{" ".join(found)} --help --version"'
+    yield "    else"
+    yield '        case "$verb $prev" in'
     for verb, parser in found.items():
         for flag in flags(parser):
-            if not flag.takes:
-                continue
-            case = " | ".join(f'"{verb} {name}"' for name in flag.names)
-            if flag.choices:
-                yield f'        {case}) COMPREPLY=($(compgen -W "{" ".join(flag.choices)}" -- "$cur")); return ;;'
-            elif flag.takes in {"FILE", "DIR"}:
-                kind = "d" if flag.takes == "DIR" else "f"
-                yield f'        {case}) COMPREPLY=($(compgen -{kind} -- "$cur")); return ;;'
-            else:
-                yield f"        {case}) return ;;"
-    yield "    esac"
-    yield '    case "$verb" in'
+            if flag.takes:
+                case = " | ".join(f'"{verb} {name}"' for name in flag.names)
+                yield f'            {case}) words="{" ".join(flag.choices)}" ;;'
+    yield '            *) case "$verb $cur" in'
     for verb, parser in found.items():
-        offered = " ".join([*words(parser), *(name for flag in flags(parser) for name in flag.names)])
-        yield f'        {verb}) COMPREPLY=($(compgen -W "{offered}" -- "$cur")) ;;'
-    yield "    esac"
-    files = [verb for verb, parser in found.items() if takes_file(parser)]
-    if files:
-        yield f'    case "$verb" in {"|".join(files)})'
-        yield '        [[ $cur == -* ]] || COMPREPLY+=($(compgen -f -- "$cur")) ;;'
-        yield "    esac"
+        offered = " ".join(name for flag in flags(parser) for name in flag.names)
+        yield f'                "{verb} -"*) words="{offered}" ;;'
+        if words(parser):
+            yield f'                "{verb} "*) words="{" ".join(words(parser))}" ;;'
+    yield "            esac ;;"
+    yield "        esac"
+    yield "    fi"
+    yield '    COMPREPLY=($(compgen -W "$words" -- "$cur"))'
     yield "}"
-    yield "complete -o filenames -F _gapless gapless"
+    yield "complete -o default -F _gapless gapless"
 
 
 def zsh() -> str:

@@ -33,10 +33,11 @@ def run(args: argparse.Namespace) -> int:
 def _page(path: str, args: argparse.Namespace) -> object:
     from gapless.cli.reading import load
     from gapless.render import info, json_, markdown, text
+    from gapless.tables.coding import categories
 
     trace = load(path, args)
     rows = {name: frame.height for name, frame in trace.raw_tables().items()}
-    rows["steps"] = len(trace.marked_steps())
+    rows["steps"] = sum(name.startswith("ProfilerStep#") for name in categories(trace.raw.ops["name"]))
     facts = (trace.meta, rows, trace.raw.issues.to_dicts(), trace.raw.set_aside.head(info.ROWS + 1).to_dicts())
     if args.format == "json":
         return json_.to_dict(info.to_dict(*facts))

@@ -31,7 +31,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def add_output(parser: argparse.ArgumentParser, formats: list[str]) -> None:
     """What is written, and where to."""
     group = parser.add_argument_group("output")
-    group.add_argument("--format", choices=formats, help="default: by the name after -o, else text")
+    group.add_argument("--format", choices=formats, help=f"default: by the name after -o, else {formats[0]}")
     group.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the terminal")
     add_color(parser)
 
@@ -47,9 +47,15 @@ def add_color(parser: argparse.ArgumentParser) -> None:
 
 
 def cache_dir(args: argparse.Namespace) -> Path | None:
-    """The folder that the user named by flag or environment; None for the default."""
+    """The cache's folder: as named by flag or environment, else in the user's cache; None where there is no home."""
     named = args.cache_dir or os.environ.get("GAPLESS_CACHE_DIR")
-    return Path(named) if named else None
+    if named:
+        return Path(named)
+    base = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "gapless"
+    except RuntimeError:
+        return None
 
 
 def regex(text: str) -> str:
