@@ -228,6 +228,9 @@ class FakeBackend:
             items, self.gpu.capturing = self.gpu.capturing, None
         return FakeCaptured(self.gpu, items, len(runs), len(items) - self.lost_nodes)
 
+    def close(self) -> None:
+        pass
+
     def one_kernel(self) -> Run:
         return lambda: self.gpu.launch(1.2)
 

@@ -141,6 +141,10 @@ class Backend(Protocol):
         """Capture these calls, one after the other, in one graph; UnavailableError says why it cannot be done."""
         ...
 
+    def close(self) -> None:
+        """Give back the memory that only measuring needs."""
+        ...
+
     def one_kernel(self) -> Run:
         """A callable that launches one smallest kernel."""
         ...

@@ -62,7 +62,11 @@ def compare(
             )
     chosen = options or Options()
     subjects = {n: Subject(f, args, kwargs, grad_to_none=chosen.grad_to_none) for n, f in functions.items()}
-    return compare_with(backend_for(next(iter(subjects.values()))), subjects, chosen)
+    backend = backend_for(next(iter(subjects.values())))
+    try:
+        return compare_with(backend, subjects, chosen)
+    finally:
+        backend.close()
 
 
 def compare_with(backend: Backend, subjects: Mapping[str, Subject], options: Options) -> Comparison:

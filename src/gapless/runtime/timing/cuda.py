@@ -23,7 +23,7 @@ from gapless.runtime.timing.counters import allocation_counts, compile_counts
 from gapless.runtime.timing.graph import CudaGraphCalls
 from gapless.runtime.timing.nvml import Nvml
 
-__all__ = ["CudaBackend"]
+__all__ = ["CudaBackend", "current_backend"]
 
 
 class CudaMark:
@@ -126,6 +126,10 @@ class CudaBackend:
         """Capture these calls, one after the other, in one graph; UnavailableError says why it cannot be done."""
         return CudaGraphCalls(runs)
 
+    def close(self) -> None:
+        """Give back the flush buffer."""
+        self._flusher = None
+
     def one_kernel(self) -> Run:
         """A callable that launches one smallest kernel."""
         scratch = self._scratch
@@ -145,3 +149,14 @@ class CudaBackend:
             self.synchronize()
 
         return kernels.record_kernels(work)
+
+
+_backends: dict[int, CudaBackend] = {}
+
+
+def current_backend() -> CudaBackend:
+    """The backend of the current device; made once, since compiling the blocker takes a while."""
+    index = torch.cuda.current_device()
+    if index not in _backends:
+        _backends[index] = CudaBackend()
+    return _backends[index]

@@ -83,6 +83,9 @@ class HostBackend:
         """Capture these calls, one after the other, in one graph; UnavailableError says why it cannot be done."""
         raise UnavailableError(self._reason)
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     def one_kernel(self) -> Run:
         """A callable that launches one smallest kernel."""
         raise UnavailableError(self._reason)

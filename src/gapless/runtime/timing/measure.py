@@ -33,16 +33,20 @@ def measure(fn: Callable[..., object], *args: object, options: Options | None = 
         )
     chosen = options or Options()
     subject = Subject(fn, args, kwargs, grad_to_none=chosen.grad_to_none)
-    return measure_with(backend_for(subject), subject, chosen)
+    backend = backend_for(subject)
+    try:
+        return measure_with(backend, subject, chosen)
+    finally:
+        backend.close()
 
 
 def backend_for(subject: Subject) -> Backend:
     """The backend for the devices of the arguments; without tensors the accelerator, if there is one."""
     kind = subject.device_type()
     if torch.cuda.is_available() and kind in (None, "cpu", "cuda"):
-        from gapless.runtime.timing.cuda import CudaBackend
+        from gapless.runtime.timing.cuda import current_backend
 
-        return CudaBackend()
+        return current_backend()
     from gapless.runtime.timing.host import HostBackend
 
     if kind is None and torch.accelerator.is_available():
