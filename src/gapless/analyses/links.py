@@ -54,7 +54,7 @@ def link(raw: RawTrace) -> Links:
     closest_op = forest.nearest_source(OP)
     call_rows = forest.of_call
     op = _table_row(forest, closest_op[call_rows])
-    top = _table_row(forest, topmost(_user_ops(raw, forest), forest.parent)[call_rows])
+    top = _table_row(forest, topmost(user_op_mask(raw, forest), forest.parent)[call_rows])
     frame = _table_row(forest, forest.nearest_source(FRAME)[call_rows])
     modules = matches(raw.frames["name"], lambda name: name.startswith("nn.Module:"))
     is_module = np.zeros(forest.source.size, dtype=bool)
@@ -71,7 +71,7 @@ def _table_row(forest: HostForest, rows: Int) -> Int:
     return np.where(rows >= 0, forest.row[np.maximum(rows, 0)], -1)
 
 
-def _user_ops(raw: RawTrace, forest: HostForest) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def user_op_mask(raw: RawTrace, forest: HostForest) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Ops a user would recognise: `aten::`-like names, not the autograd engine's or the compiler's wrappers."""
 
     def visible(name: str) -> bool:

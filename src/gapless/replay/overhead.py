@@ -9,6 +9,7 @@ No piece loses more than `1 - FLOOR` of its length.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from gapless.analyses.call_names import CallClass
 from gapless.analyses.host import CALL, FRAME, OP
 from gapless.analyses.study import Study
 from gapless.replay.program import Program
+from gapless.model.calibration import Calibration
 from gapless.replay.engine import Machine
 from gapless.tables.coding import categories, codes, matches, per_category
 from gapless.tables.intervals import Int, as_ns
@@ -101,11 +103,11 @@ def count_events(s: Study, program: Program) -> Counts:
     )  # fmt: skip
 
 
-def _ending_at(program: Program):  # type: ignore[no-untyped-def]
+def _ending_at(program: Program) -> Callable[[Int], Int]:
     return lambda times: np.searchsorted(program.piece_end, times, side="left")
 
 
-def _starting_at(program: Program):  # type: ignore[no-untyped-def]
+def _starting_at(program: Program) -> Callable[[Int], Int]:
     return lambda times: np.searchsorted(program.piece_start, times, side="left")
 
 
@@ -136,7 +138,12 @@ REFERENCE_GAPS_NS: dict[tuple[str, str], float] = {
 
 
 def host_scale(s: Study, program: Program) -> float:
-    """How slow is this host at recording, against the calibration's: median ratio of entering gaps; 1 if unknown."""
+    """How slow is this host at recording, against the calibration's: median ratio of entering gaps; 1 if unknown.
+
+    Files in whole microseconds cannot tell: such gaps are about one unit of theirs.
+    """
+    if s.raw.meta.integer_us:
+        return 1.0
     forest = s.links.forest
     inside = np.flatnonzero((forest.source == OP) & (forest.start >= program.base_start) & (forest.start < program.base_end))
     parent = forest.parent[inside]
@@ -151,7 +158,7 @@ def host_scale(s: Study, program: Program) -> float:
     found: dict[tuple[str, str], list[float]] = {}
     for outer, inner, ns in pairs:
         key = names[outer], names[inner]
-        if key in REFERENCE_GAPS_NS:
+        if key in REFERENCE_GAPS_NS and ns > 0:
             found.setdefault(key, []).append(ns)
     if not found:
         return 1.0
@@ -208,3 +215,36 @@ def machine_of(s: Study) -> Machine:
 SPACING_NS, RETURN_NS, DELAY_NS, QUEUED_AHEAD_NS = 1_200.0, 3_100.0, 2_200.0, 5_000
 """H200, CUDA 13: back-to-back kernels, return of a sync, launch end to kernel start; a launch that ended this long
 before the previous kernel did was queued for certain."""
+
+
+def costs_for(s: Study) -> Costs:
+    """The recorder's costs for a trace: those its own metadata measured where present, else the H200's.
+
+    A calibration measures operators, frames and graph nodes directly; they scale the fitted costs by the ratio to the
+    default machine's.
+    """
+    data = (s.raw.meta.recorder or {}).get("calibration")
+    base = Costs()
+    if not isinstance(data, dict):
+        return base
+    here, there = Calibration.from_json(data), Calibration()
+    if not here.measured:
+        return base
+    op, call = _ratio(here.op_ns, there.op_ns), _ratio(here.call_ns, there.call_ns)
+    return replace(
+        base,
+        enter=base.enter * op,
+        leave=base.leave * op,
+        row_enter=base.row_enter * op,
+        row_leave=base.row_leave * op,
+        shapes=base.shapes * _ratio(here.op_shapes_ns, there.op_shapes_ns),
+        tensor=base.tensor * _ratio(here.tensor_shape_ns, there.tensor_shape_ns),
+        call_inside=base.call_inside * call,
+        call_after=base.call_after * call,
+        frame=here.frame_ns,
+        graph_node=here.graph_node_ns,
+    )
+
+
+def _ratio(measured: float, default: float) -> float:
+    return min(max(measured / default, 0.3), 3.0) if default > 0 else 1.0

@@ -1,0 +1,25 @@
+"""How does a file become a `Trace`?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from gapless.api.trace import Trace
+from gapless.store import load as load_raw
+
+
+def load(
+    source: str | Path | BinaryIO,
+    *,
+    cache: bool = True,
+    cache_dir: Path | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Trace:
+    """Read a trace: a path (plain or gzip), an fsspec URL, or an open binary file.
+
+    With `cache` and a `cache_dir` the tables are kept there, keyed by the file's content, and the next read is quick.
+    Raises NotATraceError or EmptyTraceError with one line that says what the file looks like and what to do.
+    """
+    return Trace(load_raw(source, cache_dir=cache_dir if cache else None, progress=progress))

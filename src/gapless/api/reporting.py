@@ -1,0 +1,57 @@
+"""How is a trace reported on: options, the finished report, and how it shows itself in a notebook?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gapless.analyses.study import StudyOptions
+from gapless.api.assemble import assemble
+from gapless.api.trace import Trace
+from gapless.model.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """What to report on. `rank` only chooses among several files; one file is reported on whatever its rank."""
+
+    step_marker: str | None = None
+    step: int | None = None
+    device: int | None = None
+    rank: int | None = None
+
+    def study(self) -> StudyOptions:
+        """The part of the options that the analyses need."""
+        return StudyOptions(self.step_marker, self.step, self.device)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """A report with its trace: `.report` is the data, `.to_dict()` the JSON contract."""
+
+    trace: Trace
+    options: ReportOptions
+    report: Report
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON contract `gapless.report/1` as a dict."""
+        from gapless.render.json_ import to_dict
+
+        return to_dict(self.report)
+
+    def __str__(self) -> str:
+        from gapless.render.build import build
+        from gapless.render.markdown import draw
+
+        return draw(build(self.report))
+
+    def _repr_html_(self) -> str:
+        from gapless.render.html import compact_html
+
+        return compact_html(self.report)
+
+
+def report(trace: Trace, *, options: ReportOptions | None = None) -> ReportView:
+    """Report on a trace. Raises UsageError where a step marker, step or device does not exist in it."""
+    chosen = options or ReportOptions()
+    return ReportView(trace, chosen, assemble(trace.study(chosen.study())))
