@@ -79,8 +79,8 @@ def _kernel_time(path: Path) -> dict[str, float]:
 _FILES = (
     "h200/pairs/fp32_conv.before.json.gz", "h200/pairs/dataloader.before.json.gz", "h200/article/attn_math.json.gz",
     "h200/ddp/plain.rank0.json.gz", "public/hta/mi250.json.gz", "public/tracelens/mi210_gpu_only.json.gz",
-    "public/tracelens/mi300_triton.json.gz", "public/tracelens/h100_falconsai.json.gz", "public/param/dlrm_rank3.json.gz",
-    "public/tracelens/sglang_decode.json.gz",
+    "public/tracelens/mi300_triton.json.gz", "public/tracelens/h100_falconsai.json.gz",
+    "public/param/dlrm_rank3.json.gz", "public/tracelens/sglang_decode.json.gz",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Which operation does a generic PyTorch kernel apply? `vectorized_elementwise_kernel<.. GeluCUDAKernelImpl>` -> gelu."""
+"""Which operation does a generic PyTorch kernel apply? `reduce_kernel<.. MeanOps ..>` -> mean."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def operation(name: CppName) -> str:
 
 def functor_dtype(name: CppName) -> str | None:
     """The element type a wrapper's functor works on; types in the signature round a lambda do not count."""
-    return dtype_in(_SIGNATURE.sub("", functor_text(name.args)))
+    text = _SIGNATURE.sub("", functor_text(name.args))
+    found = dtype_in(text)
+    # A condition comes before the values it chooses between.
+    return dtype_in(text.replace("(bool, ", "(")) if found == "bool" else found
 
 
 def random_operation(name: CppName) -> str:

@@ -143,6 +143,9 @@ def _decode_generic(family: Family, cpp: CppName) -> KernelIdentity:
         short = f"{operation or kernel_text.plain_head(last)} {dtype or ''}".strip()
         if family == "copy" and "CastTensor" in last:
             cast = True
+        if family == "layout" and not cpp.args:
+            # MIOpen writes `half` for every 16-bit type.
+            dtype, short = None, kernel_text.plain_head(last)
     return _make(
         family, operation, dtype, arch=kernel_blas.arch_of(cpp.head), helper=_HELPER.search(cpp.head) is not None,
         cast=cast, canonical=canonical, short=short,
