@@ -148,9 +148,9 @@ def test_what_cannot_be_told_is_none(name: str, dims: str | None, types: str | N
 
 _NAMES = st.sampled_from(
     [
-        "mm", "addmm", "bmm", "linear", "matmul", "cudnn_convolution", "convolution_backward", "_flash_attention_forward",
-        "add_", "sum", "gather", "cat", "_foreach_norm", "_fused_adamw_", "index_select", "embedding_dense_backward",
-        "_to_copy", "where", "mse_loss", "scatter_add_",
+        "mm", "addmm", "bmm", "linear", "matmul", "cudnn_convolution", "convolution_backward", "add_", "sum", "gather",
+        "cat", "_flash_attention_forward", "_foreach_norm", "_fused_adamw_", "index_select", "_to_copy", "where",
+        "embedding_dense_backward", "mse_loss", "scatter_add_",
     ]
 )  # fmt: skip
 _SHAPE = st.lists(st.integers(-1, 5), max_size=4)
