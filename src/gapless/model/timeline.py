@@ -10,11 +10,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 LaneKind = Literal["device", "stream", "thread"]
 ArrowKind = Literal["launch", "waits"]
-Column = array[int]
+Column: TypeAlias = "array[int]"
 
 
 def column(values: Iterable[int] = ()) -> Column:
