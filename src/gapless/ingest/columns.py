@@ -7,8 +7,10 @@ sense go to `refused` at once; those that only make no sense beside the others a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from decimal import Decimal
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +23,8 @@ from gapless.ingest.groups import BUILDERS, Arrays
 from gapless.ingest.interns import Interns
 from gapless.ingest.times import LIMIT_US, needs_text, text_to_ns, us_to_ns
 
-INSTANTS: frozenset[Group] = frozenset(("memory", "name"))
-"""Groups whose events have no duration."""
+_ts, _dur, _name, _args = attrgetter("ts"), attrgetter("dur"), attrgetter("name"), attrgetter("args")
+_lane = attrgetter("pid", "tid")
 
 EVENT_BYTES = 120
 """JSON bytes of an event besides its name and args, for splitting a chunk's size among categories."""
@@ -63,10 +65,15 @@ class Chunk:
     refused: list[Refused] = field(default_factory=list)
     sizes: dict[str, list[int]] = field(default_factory=dict)
     events: int = 0
-    unknown: dict[str, tuple[int, str]] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
     no_duration: int = 0
     no_duration_example: str = ""
     fractional: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether some event is of a known kind."""
+        return self.events > sum(self.unknown.values())
 
 
 class Times(NamedTuple):
@@ -77,18 +84,17 @@ class Times(NamedTuple):
     fractional: bool
 
 
-def _times(values: list[float], texts: list[Decimal | None] | None) -> Times:
+def _times(us: NDArray[np.float64], texts: list[Decimal | None] | None) -> Times:
     if texts is not None:
         exact = [None if text is None else text_to_ns(text) for text in texts]
         ns = np.array([0 if value is None else value for value in exact], dtype=np.int64)
         usable = np.array([value is not None for value in exact], dtype=np.bool_)
         return Times(ns, usable, bool((ns % 1000 != 0).any()))
-    us = np.array(values, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         usable = np.abs(us) <= LIMIT_US
-    us = np.where(usable, us, 0.0)
     if needs_text(us):
         raise CoarseTimesError
+    us = np.where(usable, us, 0.0)
     return Times(us_to_ns(us), usable, bool((us != np.floor(us)).any()))
 
 
@@ -105,18 +111,11 @@ def build_chunk(
     Raises CoarseTimesError if they are and no texts were given.
     """
     chunk = Chunk(events=len(events))
-    rows: dict[str, list[int]] = {}
-    groups: dict[str, list[Event]] = {}
-    for i, event in enumerate(events):
-        key = event.ph + event.cat
-        if key == "i" and event.name[:1] == "[":
-            key = "i[memory]"  # instants of the allocator had no category before torch 1.13
-        try:
-            groups[key].append(event)
-        except KeyError:
-            groups[key] = [event]
-        if texts is not None:
-            rows.setdefault(key, []).append(i)
+    groups: defaultdict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        groups[event.ph + event.cat].append(event)
+    _split_instants(groups)
+    exact = {} if texts is None else dict(zip(map(id, events), texts, strict=True))
     weights: dict[str, int] = {}
     for key, members in groups.items():
         phase = members[0].ph
@@ -124,20 +123,27 @@ def build_chunk(
         group = group_of(phase, category)
         label = category or {"M": "metadata", "i": "instant"}.get(phase, "(none)")
         builder = BUILDERS.get(group)
-        args = [event.args for event in members] if builder else []
+        args = list(map(_args, members)) if builder else []
         sizes = chunk.sizes.setdefault(label, [0, 0])
         sizes[0] += len(members)
         weights[label] = weights.get(label, 0) + EVENT_BYTES * len(members) + sum(map(len, args))
         if group == "unknown":
-            chunk.unknown[f"{phase} {category}"] = (len(members), members[0].name)
+            chunk.unknown[f"{phase} {category}"] = len(members)
         if builder is None or (group == "frame" and not keep_frames):
             continue
-        exact = [texts[i] for i in rows[key]] if texts is not None else None
-        _add_part(chunk, group, label, members, args, exact, interns)
+        pairs = [exact[id(event)] for event in members] if exact else None
+        _add_part(chunk, group, label, members, args, pairs, interns)
     total = sum(weights.values())
     for label, weight in weights.items():
         chunk.sizes[label][1] += size_bytes * weight // total
     return chunk
+
+
+def _split_instants(groups: defaultdict[str, list[Event]]) -> None:
+    """Give the allocator's instants, which had no category before torch 1.13, a group of their own."""
+    instants = groups.pop("i", [])
+    for event in instants:
+        groups["i[memory]" if event.name.startswith("[") else "i"].append(event)
 
 
 def _add_part(
@@ -154,29 +160,31 @@ def _add_part(
     start, start_ok = zeros, np.ones(count, dtype=np.bool_)
     dur, dur_ok, dur_missing = zeros, start_ok, np.zeros(count, dtype=np.bool_)
     if group != "name":
-        start, start_ok, fractional = _times([e.ts for e in members], [pair[0] for pair in exact] if exact else None)
+        start, start_ok, fractional = _times(
+            np.fromiter(map(_ts, members), np.float64, count), [pair[0] for pair in exact] if exact else None
+        )
         chunk.fractional |= fractional
         if members[0].ph == "X":
-            durations = [e.dur for e in members]
+            durations = np.fromiter(map(_dur, members), np.float64, count)
             dur, dur_ok, fractional = _times(durations, [pair[1] for pair in exact] if exact else None)
             chunk.fractional |= fractional
             if not dur_ok.all():
-                dur_missing = np.isnan(np.array(durations)) & (not exact or np.array([p[1] is None for p in exact]))
+                dur_missing = np.isnan(durations) & (not exact or np.array([p[1] is None for p in exact]))
     good = start_ok & (dur_ok | dur_missing) & (dur >= 0)
     if dur_missing.any():
         chunk.no_duration += int(dur_missing.sum())
         chunk.no_duration_example = chunk.no_duration_example or members[int(dur_missing.argmax())].name
     if not good.all():
         for i in np.flatnonzero(~good).tolist():
-            chunk.refused.append(_refuse(label, members[i], bool(start_ok[i]), bool(dur_ok[i])))
+            chunk.refused.append(_refuse(label, members[i], exact[i] if exact else None, bool(start_ok[i])))
     names, lanes = interns.names, interns.lanes
     part = Part(
         group,
         label,
         start,
         dur,
-        np.array([lanes[e.pid, e.tid] for e in members], dtype=np.int32),
-        np.array([names[e.name] for e in members], dtype=np.int32),
+        np.fromiter(map(lanes.__getitem__, map(_lane, members)), np.int32, count),
+        np.fromiter(map(names.__getitem__, map(_name, members)), np.int32, count),
         BUILDERS[group](args, interns),
     )
     if not good.all():
@@ -187,16 +195,19 @@ def _add_part(
     chunk.parts.append(part)
 
 
-def _refuse(label: str, event: Event, start_ok: bool, dur_ok: bool) -> Refused:
+def _refuse(label: str, event: Event, exact: tuple[Decimal | None, Decimal | None] | None, start_ok: bool) -> Refused:
+    start, dur = exact or (event.ts, event.dur)
     if not start_ok:
         reason = "no-time" if event.ts != event.ts else "bad-time"
     else:
         reason = "negative-duration" if event.dur < 0 else "absurd-duration"
-    del dur_ok
-    return Refused(label, event.name, _number(event.ts), _number(event.dur), reason)
+    return Refused(label, event.name, _number(start), _number(dur), reason)
 
 
-def _number(value: float) -> str:
-    if value != value:
+def _number(value: float | Decimal | None) -> str:
+    """The number as it was probably written."""
+    if value is None or value != value:
         return ""
-    return str(int(value)) if abs(value) < 1e18 and value == int(value) else repr(value)
+    if isinstance(value, float):
+        return str(int(value)) if abs(value) < 1e18 and value == int(value) else repr(value)
+    return str(value)

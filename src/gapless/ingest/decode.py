@@ -27,7 +27,7 @@ class UnreadableChunkError(Exception):
     """The chunk is not a well-formed list of events."""
 
 
-def decode_chunk(text: bytes | bytearray, interns: Interns, *, keep_frames: bool) -> Chunk:
+def decode_chunk(text: bytes | bytearray | memoryview, interns: Interns, *, keep_frames: bool) -> Chunk:
     """Columns of the events in `text`, a JSON list; raises UnreadableChunkError.
 
     Times are read a second time as text where doubles cannot hold them.

@@ -14,6 +14,7 @@ from gapless.ingest.categories import Group, is_annotation
 from gapless.ingest.columns import Chunk
 from gapless.ingest.gather import Rows, gather
 from gapless.ingest.issues import Issues
+from gapless.ingest.notes import note_oddities, note_refused
 from gapless.ingest.raw import RawTrace
 from gapless.ingest.setaside import set_aside
 from gapless.model import schema
@@ -31,6 +32,9 @@ _TABLES: dict[str, tuple[Group, ...]] = {
     "overheads": ("overhead",),
     "markers": ("marker",),
 }
+
+
+MAX_CATEGORIES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ def finish(
     rows = {table: gather(chunks, groups) for table, groups in _TABLES.items()}
     rows, senseless = set_aside(rows, names)
     refused = [item for chunk in chunks for item in chunk.refused] + senseless
+    note_refused(refused, issues)
+    note_oddities(chunks, names, issues)
     if not any(len(r) for table, r in rows.items() if table != "markers"):
         raise EmptyTraceError(_nothing(file, chunks))
     zero = min(int(r.start.min()) for r in rows.values() if len(r))
@@ -79,7 +85,7 @@ def finish(
         origin_ns=base + zero,
         integer_us=not any(chunk.fractional for chunk in chunks),
         truncated=file.truncated,
-        size_by_category=dict(sorted(sizes.items())),
+        size_by_category=_largest(sizes),
         **metadata.facts(top),
     )
     return RawTrace(
@@ -99,6 +105,12 @@ def finish(
         set_aside=table_from(schema.SET_ASIDE, [item._asdict() for item in refused]),
         issues=table_from(schema.ISSUES, issues.rows()),
     )
+
+
+def _largest(sizes: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Sizes by category, largest first; a file with senselessly many categories keeps the first `MAX_CATEGORIES`."""
+    order = sorted(sizes, key=lambda category: (-sizes[category][1], category))
+    return {category: sizes[category] for category in order[:MAX_CATEGORIES]}
 
 
 def _annotations(rows: Rows, names: Sequence[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:

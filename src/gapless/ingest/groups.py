@@ -32,6 +32,8 @@ _gpu_sync = msgspec.json.Decoder(list[ev.GpuSyncArgs])
 _memory = msgspec.json.Decoder(list[ev.MemoryArgs])
 _names = msgspec.json.Decoder(list[ev.NameArgs])
 
+_kind = attrgetter("kind")
+
 _COPY_DIRECTIONS = {"0": b"HtoH", "1": b"HtoD", "2": b"DtoH", "3": b"DtoD"}
 """hipMemcpyKind as the API record carries it."""
 
@@ -39,7 +41,7 @@ _COPY_DIRECTIONS = {"0": b"HtoH", "1": b"HtoD", "2": b"DtoH", "3": b"DtoD"}
 def integers(values: list[int]) -> NDArray[np.int64]:
     """An int64 array; numbers that do not fit become `MISSING`."""
     try:
-        return np.array(values, dtype=np.int64)
+        return np.fromiter(values, np.int64, len(values))
     except OverflowError:
         return np.array([v if -(2**63) <= v < 2**63 else MISSING for v in values], dtype=np.int64)
 
@@ -62,7 +64,8 @@ def _op_columns(texts: list[Raw], interns: Interns) -> Arrays:
     out: Arrays = {name: _ints(rows, name) for name in ("seq", "fwd_thread")}
     out["external_id"] = _either(_ints(rows, "external_id"), _ints(rows, "external_id_old"))
     for name in ("concrete_inputs", "input_types", "input_strides", "input_dims", "input_dims_old"):
-        out[name] = _codes([code[bytes(text)] for text in map(attrgetter(name), rows)])
+        texts_of = map(bytes, map(attrgetter(name), rows))
+        out[name] = np.fromiter(map(code.__getitem__, texts_of), np.int32, len(rows))
     old = out.pop("input_dims_old")
     out["input_dims"] = np.where(out["input_dims"] == 0, old, out["input_dims"])
     out["finished"] = np.array([row.finished for row in rows], dtype=np.bool_)
@@ -95,14 +98,21 @@ def _size(*values: int | str | None) -> int:
     return MISSING
 
 
+def _sizes(rows: list[ev.CallArgs]) -> NDArray[np.int64]:
+    pairs = list(map(attrgetter("bytes", "size"), rows))
+    if pairs.count((None, None)) == len(pairs):
+        return np.full(len(pairs), MISSING, dtype=np.int64)
+    return integers([_size(*pair) for pair in pairs])
+
+
 def _call_columns(texts: list[Raw], interns: Interns) -> Arrays:
     rows = decode_args(_call, ev.CallArgs, texts)
     directions = {kind: interns.texts[text] for kind, text in _COPY_DIRECTIONS.items()}
     return {
         "correlation": _ints(rows, "correlation"),
         "external_id": _either(_ints(rows, "external_id"), _ints(rows, "external_id_old")),
-        "size_bytes": integers([_size(row.bytes, row.size) for row in rows]),
-        "copy_kind": _codes([0 if row.kind is None else directions.get(str(row.kind), 0) for row in rows]),
+        "size_bytes": _sizes(rows),
+        "copy_kind": _codes([0 if kind is None else directions.get(str(kind), 0) for kind in map(_kind, rows)]),
     }
 
 
@@ -175,8 +185,7 @@ BUILDERS: dict[Group, Builder] = {
 }  # fmt: skip
 """A builder for every group that becomes rows; groups without one are only counted."""
 
-TEXT_COLUMNS = frozenset(
-    ("concrete_inputs", "input_types", "input_strides", "input_dims", "extra")
-    + ("call_from", "copy_kind", "other_name", "value")
+TEXT_COLUMNS = frozenset(("concrete_inputs", "input_types", "input_strides", "input_dims", "extra")).union(
+    ("call_from", "copy_kind", "other_name", "value")
 )
 """Columns that hold codes of `Interns.texts`."""

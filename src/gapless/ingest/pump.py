@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from typing import cast
 
 from isal import isal_zlib
 
@@ -11,6 +12,8 @@ from gapless.ingest.source import Readable
 
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
+
+_GzipError = cast("type[Exception]", isal_zlib.error)
 
 _READ_PACKED = 128 << 10
 """Bytes read at once from a gzip source: traces shrink 10 to 20 times, so a block unpacks to some 2 MB."""
@@ -79,7 +82,7 @@ class Pump:
                     member = isal_zlib.decompressobj(wbits=31)
                 try:
                     text = member.decompress(data)
-                except isal_zlib.error as error:
+                except _GzipError as error:
                     self.damage = str(error)
                     break
                 yield text

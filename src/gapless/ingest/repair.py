@@ -34,8 +34,8 @@ class BeyondRepairError(Exception):
     """No repair is known for this text."""
 
 
-def repair(text: str) -> tuple[str, set[str]]:
-    """Well-formed JSON for one object, and which defects were repaired; raises BeyondRepairError."""
+def repair(text: str) -> tuple[str, dict[str, str]]:
+    """Well-formed JSON for one object, and the place of the first defect of each kind; raises BeyondRepairError."""
     return _Walk(text).run()
 
 
@@ -44,10 +44,10 @@ class _Walk:
         self.text = text
         self.at = 0
         self.out: list[str] = []
-        self.kinds: set[str] = set()
+        self.kinds: dict[str, str] = {}
         self.stack: list[str] = []
 
-    def run(self) -> tuple[str, set[str]]:
+    def run(self) -> tuple[str, dict[str, str]]:
         text = self.text
         before = ""  # the last structural token written: one of `{ [ , :`, or `v` for a value, `k` for a key
         while True:
@@ -69,7 +69,7 @@ class _Walk:
             elif char == ",":
                 self.at += 1
                 if before in (",", "{", "["):
-                    self.kinds.add(STRAY_COMMA)
+                    self._found(STRAY_COMMA)
                     continue
                 self._complete(before)
                 self.out.append(",")
@@ -86,6 +86,9 @@ class _Walk:
             raise BeyondRepairError
         return "".join(self.out), self.kinds
 
+    def _found(self, kind: str, where: str = "") -> None:
+        self.kinds.setdefault(kind, where or self.text[max(0, self.at - 40) : self.at + 20])
+
     def _skip(self, at: int) -> int:
         found = _BLANK.match(self.text, at)
         return found.end() if found else at
@@ -93,7 +96,7 @@ class _Walk:
     def _complete(self, before: str) -> None:
         """A key without a value gets null."""
         if before == ":":
-            self.kinds.add(STRAY_COMMA)
+            self._found(STRAY_COMMA)
             self.out.append("null")
         elif before == "k":
             raise BeyondRepairError
@@ -102,7 +105,7 @@ class _Walk:
         if not self.stack or self.stack[-1] != ("{" if char == "}" else "["):
             raise BeyondRepairError
         if before == ",":
-            self.kinds.add(STRAY_COMMA)
+            self._found(STRAY_COMMA)
             self.out.pop()
         self._complete(before)
         self.stack.pop()
@@ -134,10 +137,10 @@ class _Walk:
             decimals = _DECIMALS.match(self.text, self.at) if in_object and word.lstrip("-").isdecimal() else None
             if decimals:
                 self.at = decimals.end()
-                self.kinds.add(COMMA_DECIMAL)
+                self._found(COMMA_DECIMAL)
                 return f"{word}.{decimals.group(1)}"
             return word
-        self.kinds.add(BARE_WORD)
+        self._found(BARE_WORD)
         return "null"
 
     def _string(self, is_key: bool) -> None:
@@ -160,12 +163,12 @@ class _Walk:
     def _escaped(self, body: str) -> str:
         if "\\" in body and not _ESCAPES_FINE.match(body):
             # The writer escaped nothing: every backslash is meant literally, as in a Windows path.
-            self.kinds.add(ESCAPE)
+            self._found(ESCAPE, body)
             body = body.replace("\\", "\\\\")
         if '"' in body and _INNER_QUOTE.search(body):
-            self.kinds.add(QUOTE)
+            self._found(QUOTE, body)
             body = _INNER_QUOTE.sub(r'\1\\"', body)
         if _CONTROLS.search(body):
-            self.kinds.add(CONTROL)
+            self._found(CONTROL, body)
             body = _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", body)
         return body

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gapless.ingest import repair
+from gapless.ingest.cutter import BORDER
 from gapless.ingest.events import event_decoder, events_decoder
 from gapless.ingest.issues import Issues
 from gapless.ingest.lenient import JSON_PROBLEMS, PROBLEMS, event_text, loads
-from gapless.ingest.split import BORDER
 
 GROUP = 64
 """Events that are tried together first."""
@@ -112,17 +112,17 @@ class _Stretch:
             values = loads(text)
         except PROBLEMS:
             return False
-        return isinstance(values, dict) and self._kept(values, {"odd-types"}, text)
+        return isinstance(values, dict) and self._kept(values, {"odd-types": text})
 
-    def _kept(self, values: dict[str, object], kinds: set[str], text: str) -> bool:
+    def _kept(self, values: dict[str, object], kinds: dict[str, str]) -> bool:
         try:
             clean = event_text(values)
         except PROBLEMS:
             return False
         if not self._fits(clean, event_decoder.decode):
             return False
-        for kind in sorted(kinds) or ["odd-types"]:
-            self.issues.add(kind, "repaired", 1, _DETAILS[kind], text)
+        for kind, example in kinds.items():
+            self.issues.add(kind, "repaired", 1, _DETAILS[kind], example)
         return True
 
     def _list_end(self, piece: bytes, offset: int) -> bool:
@@ -148,18 +148,18 @@ class _Stretch:
         return 0
 
     def _repaired(self, piece: bytes) -> bool:
-        kinds: set[str] = set()
+        kinds: dict[str, str] = {}
         try:
             text = piece.decode()
         except UnicodeDecodeError:
             text = piece.decode("utf-8", "replace")
-            kinds.add("invalid-utf8")
+            kinds["invalid-utf8"] = text
         try:
             mended, repairs = repair.repair(text)
             values = loads(mended)
         except (repair.BeyondRepairError, *JSON_PROBLEMS):
             return False
-        return isinstance(values, dict) and self._kept(values, kinds | repairs, text)
+        return isinstance(values, dict) and self._kept(values, kinds | repairs or {"odd-types": text})
 
 
 def salvage(text: bytes, issues: Issues, *, last: bool) -> Salvaged:

@@ -16,8 +16,8 @@ from gapless.ingest.events import MISSING
 
 T = TypeVar("T")
 
-NAME_LIMIT = 4096
-"""Characters of a name that are kept; longer ones are cut and end in a digest, so that distinct names stay distinct."""
+NAME_LIMIT = 16384
+"""Characters of a name that are kept (kernel names reach six thousand); longer ones are cut and end in a digest, so that distinct names stay distinct."""
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 

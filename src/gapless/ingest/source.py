@@ -58,5 +58,5 @@ def _open_url(url: str) -> tuple[Readable, str, int | None]:
 def from_bytes(data: bytes, name: str) -> Readable:
     """A readable object with a name, for bytes already in memory (standard input)."""
     stream = io.BytesIO(data)
-    stream.name = name  # type: ignore[attr-defined]
+    stream.name = name
     return stream

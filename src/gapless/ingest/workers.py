@@ -1,14 +1,15 @@
-"""How do several processes decode one file? The parent unpacks into a shared temporary file and cuts it into chunks,
-forked workers take chunks from a pipe, and so does the parent once it has unpacked everything.
+"""How do several processes decode one file? The parent unpacks and cuts; chunks go to forked workers through a few
+buffers in shared memory. Where no buffer is free the parent decodes the chunk itself, so that every process is busy and
+text never piles up.
 
-Workers only read that file, decode, and send columns back; they import nothing and never touch polars. A worker that
-dies costs time, not data: the parent decodes what is missing. Forking is for a process with one Python thread and
-without torch (a CUDA context does not survive it); elsewhere everything happens in this process.
+Workers import nothing, never touch polars, and send columns back when all is done. Forking is for a process with one
+Python thread and without torch (a CUDA context does not survive it); elsewhere this process does it all.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import select
@@ -18,21 +19,29 @@ import sys
 import threading
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from mmap import mmap
+from typing import IO, Any
 
 from gapless.ingest.columns import Chunk
 from gapless.ingest.decode import UnreadableChunkError, decode_chunk
 from gapless.ingest.groups import TEXT_COLUMNS
 from gapless.ingest.interns import Interns, Translation
-from gapless.ingest.text import Text
 
-_TASK = struct.Struct("<QQQ")
+Text = bytes | bytearray | memoryview
+Result = Chunk | bytes
+"""Columns of a chunk, or its text where it is no well-formed list of known events."""
+
+_TASK = struct.Struct("<QQQ")  # number of the chunk, buffer, length
 
 MAX_WORKERS = 3
 """More processes than this wait for the one that unpacks."""
 
-FORK_BYTES = 16 << 20
-"""Texts shorter than this are not worth a process."""
+BUFFERS = 3
+"""Buffers for each worker: one in work, two waiting while the parent decodes a chunk itself."""
+
+
+class WorkerDiedError(Exception):
+    """A worker ended without results: the file has to be read again without workers."""
 
 
 def can_fork() -> bool:
@@ -45,89 +54,52 @@ def can_fork() -> bool:
     )
 
 
+def decode(text: Text, interns: Interns, keep_frames: bool, *, salvaged: bool = False) -> Result:
+    """Columns of the events in `text`, a JSON list; or its inside, copied. Salvaged text may be all unknown."""
+    try:
+        chunk = decode_chunk(text, interns, keep_frames=keep_frames)
+    except UnreadableChunkError:
+        return bytes(text[1:-1])
+    return chunk if chunk.known or salvaged else bytes(text[1:-1])
+
+
 @dataclass(slots=True)
 class _Worker:
     pid: int
-    output: Text
+    output: IO[bytes]
 
 
 class Pool:
-    """Decodes chunks here and, for long texts, in forked workers; `results` is complete after `finish`."""
+    """Decodes chunks, numbered in the order they come, here and in workers."""
 
-    def __init__(self, text: Text, *, keep_frames: bool, fork: bool) -> None:
+    def __init__(self, *, keep_frames: bool) -> None:
         self.interns = Interns()
-        self.results: dict[int, Chunk | None] = {}
-        self._text = text
         self._keep_frames = keep_frames
-        self._may_fork = fork
-        self._waiting: list[tuple[int, int, int]] = []
-        self._tasks: list[tuple[int, int, int]] = []
+        self._results: dict[int, Result] = {}
+        self._count = 0
         self._workers: list[_Worker] = []
-        self._pipe: tuple[int, int] | None = None
+        self._memory: mmap | None = None
+        self._buffer_bytes = 0
+        self._idle: list[int] = []
+        self._tasks = (-1, -1)
+        self._done = (-1, -1)
 
-    def submit(self, start: int, end: int) -> None:
-        """Ask for the chunk between two places of the text; chunks are numbered in order of submission."""
-        task = (len(self._tasks), start, end)
-        self._tasks.append(task)
-        if self._pipe is not None:
-            self._send(task)
-        elif self._may_fork:
-            self._waiting.append(task)
-            if end >= FORK_BYTES:
-                self._start()
-        else:
-            self._decode(task)
+    @property
+    def started(self) -> bool:
+        """Whether there are workers."""
+        return bool(self._workers)
 
-    def finish(self) -> list[tuple[int, int, Chunk | None]]:
-        """Start, end and columns of every chunk in order; None where the text is not well-formed."""
-        for task in self._waiting:
-            self._decode(task)
-        self._waiting.clear()
-        if self._pipe is not None:
-            os.close(self._pipe[1])
-            while record := os.read(self._pipe[0], _TASK.size):
-                self._decode(_TASK.unpack(record))
-            for worker in self._workers:
-                self._collect(worker)
-            os.close(self._pipe[0])
-            self._pipe = None
-            self._workers.clear()
-        for task in self._tasks:
-            if task[0] not in self.results:  # its worker died
-                self._decode(task)
-        return [(start, end, self.results.pop(number)) for number, start, end in self._tasks]
-
-    def close(self) -> None:
-        """Stop what still runs; does nothing after `finish`."""
-        if self._pipe is None:
-            return
-        for descriptor in self._pipe:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
-        for worker in self._workers:
-            with contextlib.suppress(OSError):
-                os.kill(worker.pid, signal.SIGKILL)
-                os.waitpid(worker.pid, 0)
-            worker.output.close()
-        self._pipe = None
-        self._workers.clear()
-
-    def _decode(self, task: tuple[int, int, int]) -> None:
-        number, start, end = task
-        self.results[number] = _decode(self._text, start, end, self.interns, self._keep_frames)
-
-    def _send(self, task: tuple[int, int, int]) -> None:
-        assert self._pipe is not None
-        while not select.select([], [self._pipe[1]], [], 0)[1]:
-            self._decode(_TASK.unpack(os.read(self._pipe[0], _TASK.size)))
-        os.write(self._pipe[1], _TASK.pack(*task))
-
-    def _start(self) -> None:
-        self._pipe = os.pipe()
-        for _ in range(min(len(os.sched_getaffinity(0)) - 1, MAX_WORKERS)):
-            output = Text()
+    def start(self, buffer_bytes: int) -> None:
+        """Fork workers with buffers for texts of at most `buffer_bytes`."""
+        workers = min(len(os.sched_getaffinity(0)) - 1, MAX_WORKERS)
+        self._buffer_bytes = buffer_bytes
+        self._idle = list(range(BUFFERS * workers))
+        self._memory = mmap(-1, buffer_bytes * len(self._idle))
+        self._tasks, self._done = os.pipe(), os.pipe()
+        for _ in range(workers):
+            output = os.fdopen(os.memfd_create("gapless"), "w+b", buffering=1 << 20)
             with warnings.catch_warnings():
-                # Threads of native libraries make Python warn; the child uses none of those libraries.
+                # Threads of native libraries make Python warn; a worker uses none of these libraries.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 try:
                     pid = os.fork()
@@ -137,23 +109,79 @@ class Pool:
             if pid == 0:
                 self._work(output)
             self._workers.append(_Worker(pid, output))
-        for task in self._waiting:
-            self._send(task)
-        self._waiting.clear()
 
-    def _work(self, output: Text) -> None:
+    def submit(self, text: Text) -> None:
+        """Have the JSON list `text` decoded; it may be reused at once."""
+        number = self._count
+        self._count += 1
+        buffer = self._free_buffer() if len(text) <= self._buffer_bytes else None
+        if buffer is None or self._memory is None:
+            self._results[number] = decode(text, self.interns, self._keep_frames)
+            return
+        begin = buffer * self._buffer_bytes
+        self._memory[begin : begin + len(text)] = bytes(text) if isinstance(text, memoryview) else text
+        os.write(self._tasks[1], _TASK.pack(number, buffer, len(text)))
+
+    def _free_buffer(self) -> int | None:
+        if not self._workers:
+            return None
+        if not self._idle and select.select([self._done[0]], [], [], 0)[0]:
+            self._idle += os.read(self._done[0], 4096)
+        return self._idle.pop() if self._idle else None
+
+    def no_more(self) -> None:
+        """Tell workers that all chunks were submitted, so that they end while the parent does other things."""
+        if self._tasks[1] >= 0:
+            os.close(self._tasks[1])
+            self._tasks = (self._tasks[0], -1)
+
+    def finish(self) -> list[Result]:
+        """Results of all chunks in order; raises WorkerDiedError."""
+        self.no_more()
+        for worker in self._workers:
+            self._collect(worker)
+        self._workers.clear()
+        self.close()
+        if len(self._results) != self._count:
+            raise WorkerDiedError
+        return [self._results.pop(number) for number in range(self._count)]
+
+    def close(self) -> None:
+        """Stop what still runs."""
+        for worker in self._workers:
+            with contextlib.suppress(OSError):
+                os.kill(worker.pid, signal.SIGKILL)
+                os.waitpid(worker.pid, 0)
+            worker.output.close()
+        self._workers.clear()
+        for descriptor in (*self._tasks, *self._done):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._tasks = self._done = (-1, -1)
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+
+    def _work(self, output: IO[bytes]) -> None:
         """The life of a worker: one pickle a chunk, at last its dictionaries."""
         status = 1
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            assert self._pipe is not None
-            os.close(self._pipe[1])
+            gc.disable()
+            os.close(self._tasks[1])
+            os.close(self._done[0])
             interns = Interns()
-            while record := os.read(self._pipe[0], _TASK.size):
-                number, start, end = _TASK.unpack(record)
-                chunk = _decode(self._text, start, end, interns, self._keep_frames)
-                output.append(pickle.dumps((number, chunk), protocol=5))
-            output.append(pickle.dumps(interns.snapshot(), protocol=5))
+            assert self._memory is not None
+            with memoryview(self._memory) as memory:
+                while record := os.read(self._tasks[0], _TASK.size):
+                    number, buffer, length = _TASK.unpack(record)
+                    begin = buffer * self._buffer_bytes
+                    with memory[begin : begin + length] as text:
+                        result = decode(text, interns, self._keep_frames)
+                        os.write(self._done[1], bytes((buffer,)))
+                    pickle.dump((number, result), output, protocol=5)
+                pickle.dump(interns.snapshot(), output, protocol=5)
+            output.flush()
             status = 0
         finally:
             os._exit(status)
@@ -161,25 +189,17 @@ class Pool:
     def _collect(self, worker: _Worker) -> None:
         _, status = os.waitpid(worker.pid, 0)
         if status == 0:
-            with os.fdopen(os.dup(worker.output.fd), "rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(0)
-                items: list[Any] = []
-                while file.tell() < size:
-                    items.append(pickle.load(file))
+            size = worker.output.seek(0, os.SEEK_END)
+            worker.output.seek(0)
+            items: list[Any] = []
+            while worker.output.tell() < size:
+                items.append(pickle.load(worker.output))
             translation = self.interns.absorb(items.pop())
-            for number, chunk in items:
-                if chunk is not None:
-                    _renumber(chunk, translation)
-                self.results[number] = chunk
+            for number, result in items:
+                if isinstance(result, Chunk):
+                    _renumber(result, translation)
+                self._results[number] = result
         worker.output.close()
-
-
-def _decode(text: Text, start: int, end: int, interns: Interns, keep_frames: bool) -> Chunk | None:
-    try:
-        return decode_chunk(text.read_list(start, end), interns, keep_frames=keep_frames)
-    except UnreadableChunkError:
-        return None
 
 
 def _renumber(chunk: Chunk, translation: Translation) -> None:
