@@ -40,7 +40,7 @@ class Program:
 
     Pieces: `piece_ns` host time, `piece_start`/`piece_end` in the base step (ns since origin), `piece_row` forest row
     of the innermost event (-1: none), `piece_item`: how many items precede it.
-    Items: `item_call` row of `calls`, `item_ns` host time when nothing blocks, `item_wait` NONE, STREAM or DEVICE,
+    Items: `item_call` row of `calls`, `item_start` in the base step, `item_ns` host time when nothing blocks, `item_wait` NONE, STREAM or DEVICE,
     `item_stream` index of the stream it waits on (-1: all), `item_return_ns` from the end of the awaited work to the
     call's return, `item_copies` True where the awaited work includes the item's own copy.
     Activities, ordered by item then start: `act_row` first row of `activities` (a graph launch is one activity spanning
@@ -58,6 +58,7 @@ class Program:
     piece_row: Int
     piece_item: Int
     item_call: Int
+    item_start: Int
     item_ns: Float
     item_wait: Int
     item_stream: Int
@@ -204,6 +205,7 @@ def _combine(s: Study, group: list[_Recorded]) -> Program:
         piece_ns[rest], base.piece_start[rest], base.piece_end[rest], base.piece_row[rest],
         np.searchsorted(_starts(s, item_call), base.piece_start[rest], side="right").astype(np.int64),
         item_call,
+        _starts(s, item_call),
         np.concatenate([item_ns, pad])[order],
         np.concatenate([wait, pad.astype(np.int64)])[order],
         np.concatenate([stream_of, pad.astype(np.int64) - 1])[order],

@@ -1,0 +1,267 @@
+"""What may a rule look at? One studied trace, its replay, and figures derived from both once.
+
+Rules own no arithmetic on events: what they need beyond the tables is a method here or an analysis.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.analyses.blocking import Origin
+from gapless.analyses.host import ANNOTATION, CALL, FRAME, OP
+from gapless.analyses.kernel_names import KernelIdentity, decode
+from gapless.analyses.op_costs import OpCost, op_cost
+from gapless.analyses.places import Place, Places, place_of
+from gapless.analyses.study import Study
+from gapless.model.peaks import DevicePeaks, find_peaks
+from gapless.replay.predict import Prediction
+from gapless.replay.program import Program
+from gapless.rules.outcome import SiteCost
+from gapless.tables.coding import categories, codes, matches
+from gapless.tables.intervals import Int, as_ns
+
+Mask = NDArray[np.bool_]
+DEFAULT_GAP_NS = 3_000.0
+DEFAULT_OP_NS = 8_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Numbers below which a rule stays silent; each rule says why it chose its own."""
+
+    min_speedup: float = 1.02
+    """A gain below 2 % is inside the noise of every measurement we have (GPU-bound truth moves by 1 %)."""
+    stall_ns: int = 300_000
+    stall_share: float = 0.03
+
+
+@dataclass
+class Context:
+    """One trace for all rules. `s` the study, `p` the prediction, `places` of forest rows."""
+
+    s: Study
+    p: Prediction
+    places: Places
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+    @property
+    def program(self) -> Program:
+        """The representative step without the profiler; only where predictions are not withheld for want of one."""
+        if self.p.clean is None:
+            raise ValueError("no program: the caller must check `p.clean` first")
+        return self.p.clean
+
+    @cached_property
+    def op_names(self) -> list[str]:
+        """Names of `ops` by code."""
+        return categories(self.s.raw.ops["name"])
+
+    @cached_property
+    def op_code(self) -> Int:
+        """Name code of each op."""
+        return codes(self.s.raw.ops["name"])
+
+    @cached_property
+    def call_names(self) -> list[str]:
+        """Names of `calls` by code."""
+        return categories(self.s.raw.calls["name"])
+
+    @cached_property
+    def call_code(self) -> Int:
+        """Name code of each call."""
+        return codes(self.s.raw.calls["name"])
+
+    @cached_property
+    def identities(self) -> list[KernelIdentity]:
+        """Decoded identity of each distinct activity name, by code."""
+        return [decode(text) for text in categories(self.s.raw.activities["name"])]
+
+    @cached_property
+    def activity_code(self) -> Int:
+        """Name code of each activity."""
+        return codes(self.s.raw.activities["name"])
+
+    @cached_property
+    def peaks(self) -> DevicePeaks | None:
+        """Peaks of the traced device by its name; None if unknown."""
+        for device in self.s.raw.meta.devices:
+            found = find_peaks(device.name)
+            if found is not None:
+                return found
+        return None
+
+    @cached_property
+    def step_count(self) -> int:
+        """How many steps per-step figures are averaged over."""
+        return max(len(self.counted_steps), 1)
+
+    @cached_property
+    def counted_steps(self) -> list[int]:
+        """Steps that are warm and complete on the host side."""
+        steps = self.s.steps.used_indices()
+        last = self.s.steps.count - 1
+        if last not in steps and self.s.steps.why[last].startswith("closes"):
+            steps.append(last)
+        return steps
+
+    @cached_property
+    def counted_rows(self) -> Mask:
+        """Which forest rows start inside a counted step (any thread)?"""
+        start = self.s.links.forest.start
+        spot = np.searchsorted(self.s.steps.start, start, side="right") - 1
+        good = np.isin(spot, self.counted_steps)
+        return np.asarray(good & (start < self.s.steps.until[np.maximum(spot, 0)]))
+
+    def in_base(self, rows: Int) -> Int:
+        """Those forest rows that start inside the program's base step."""
+        start = self.s.links.forest.start[rows]
+        return rows[(start >= self.program.base_start) & (start < self.program.base_end)]
+
+    def op_rows(self, *names: str) -> Int:
+        """Forest rows, in counted steps, of ops with one of these names (overload suffix ignored)."""
+        wanted = matches(self.s.raw.ops["name"], lambda n: n in names or n.rpartition(".")[0] in names)
+        rows = self.s.links.forest.of_op[wanted]
+        return np.sort(rows[self.counted_rows[rows]])
+
+    def outermost(self, rows: Int) -> Int:
+        """Those of `rows` that no other of them contains."""
+        forest = self.s.links.forest
+        flag = np.zeros(forest.source.size, dtype=bool)
+        flag[rows] = True
+        parent = forest.parent[rows].copy()
+        keep = np.ones(rows.size, dtype=bool)
+        active = np.flatnonzero(parent >= 0)
+        while active.size:
+            hit = flag[parent[active]]
+            keep[active[hit]] = False
+            active = active[~hit]
+            parent[active] = forest.parent[parent[active]]
+            active = active[parent[active] >= 0]
+        return rows[keep]
+
+    def name_of(self, row: int) -> str:
+        """Name of an op, annotation or call row."""
+        forest = self.s.links.forest
+        if forest.source[row] == CALL:
+            return self.call_names[int(self.call_code[forest.row[row]])]
+        if forest.source[row] in (OP, ANNOTATION):
+            return self.op_names[int(self.op_code[forest.row[row]])]
+        return str(self.s.raw.frames["name"][int(forest.row[row])])
+
+    def chain(self, row: int, most: int = 12) -> list[str]:
+        """Names from the outermost op down to `row` (annotations and frames left out)."""
+        forest, out = self.s.links.forest, []
+        while row >= 0 and len(out) < most:
+            if forest.source[row] in (OP, CALL):
+                out.append(self.name_of(row))
+            row = int(forest.parent[row])
+        return out[::-1]
+
+    def sites(self, rows: Int, ns: Int | None = None) -> list[SiteCost]:
+        """Sites of these forest rows: grouped by place, with count and time per step, most time first."""
+        forest = self.s.links.forest
+        cost = forest.end[rows] - forest.start[rows] if ns is None else ns
+        spent: Counter[Place] = Counter()
+        count: Counter[Place] = Counter()
+        example: dict[Place, tuple[int, int]] = {}
+        for row, one in zip(rows.tolist(), cost.tolist(), strict=True):
+            place = place_of(self.s.raw, self.s.links, self.places, row)
+            spent[place] += int(one)
+            count[place] += 1
+            if place not in example or forest.end[row] - forest.start[row] > example[place][1]:
+                example[place] = int(forest.start[row]), int(forest.end[row] - forest.start[row])
+        return [
+            SiteCost(place, count[place] / self.step_count, ns / self.step_count, *example[place])
+            for place, ns in spent.most_common()
+        ]
+
+    @cached_property
+    def user_syncs(self) -> Int:
+        """Rows of `Syncs` in counted steps that the program made on its stepping threads (not the recorder's)."""
+        calls = self.s.syncs.call
+        counted = np.isin(self.s.steps.step_of_call[calls], self.counted_steps)
+        thread = as_ns(self.s.raw.calls["thread"].to_numpy())[calls]
+        stepping = np.array([role in ("main", "autograd") for role in self.s.states.roles] or [False])
+        return np.flatnonzero(counted & stepping[thread] & (self.s.origin[calls] != int(Origin.PROFILER)))
+
+    @cached_property
+    def typical_gap_ns(self) -> float:
+        """Host time between two ops, without the profiler: median of the program's Python pieces; 3 us if none."""
+        program, forest = self.program, self.s.links.forest
+        row = program.piece_row
+        source = np.where(row >= 0, forest.source[np.maximum(row, 0)], FRAME)
+        gaps = program.piece_ns[np.isin(source, (ANNOTATION, FRAME)) & (program.piece_ns > 0)]
+        return float(np.median(gaps)) if gaps.size >= 5 else DEFAULT_GAP_NS
+
+    @cached_property
+    def typical_op_ns(self) -> float:
+        """Host time of a small operator that launches one kernel, without the profiler: lower quartile of the program's
+        outermost ops with exactly one item; 8 us if there are fewer than three."""
+        program, forest = self.program, self.s.links.forest
+        rows = self.in_base(self.outermost(np.flatnonzero((forest.source == OP) & self.counted_rows)))
+        start, end = forest.start[rows], forest.end[rows]
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+        items = np.searchsorted(program.item_start, end) - np.searchsorted(program.item_start, start)
+        one = np.flatnonzero(items == 1)
+        if one.size < 3:
+            return DEFAULT_OP_NS
+        piece = np.cumsum(np.concatenate([[0.0], program.piece_ns]))
+        host = piece[np.searchsorted(program.piece_start, end[one])] - piece[np.searchsorted(program.piece_start, start[one])]
+        host += program.item_ns[np.minimum(np.searchsorted(program.item_start, start[one]), program.item_ns.size - 1)]
+        return float(np.percentile(host, 25))
+
+    @cached_property
+    def bandwidth(self) -> float:
+        """Bytes per nanosecond that memory-bound kernels reach: the best this trace shows for kernels of at least 10 us
+        with known traffic, else 75 % of the device's peak, else 2000 GB/s."""
+        best = 0.0
+        for row, cost in self._costed_activities():
+            dur = int(self.s.raw.activities["dur_ns"][row])
+            if dur >= 10_000 and cost.flops < 100 * max(cost.bytes, 1):
+                best = max(best, cost.bytes / dur)
+        ceiling = self.peaks.bandwidth_gbs if self.peaks else 8_000.0
+        if best > 0:
+            return min(best, ceiling)
+        return 0.75 * self.peaks.bandwidth_gbs if self.peaks else 2_000.0
+
+    def _costed_activities(self) -> list[tuple[int, OpCost]]:
+        found = []
+        launch = self.s.links.launch_of
+        base = np.flatnonzero((launch >= 0) & (self.s.steps.step_of_activity == self.program.base_step))
+        for row in base.tolist():
+            if self.identities[int(self.activity_code[row])].family not in ("pointwise", "copy"):
+                continue
+            op = int(self.s.links.op_of_call[launch[row]])
+            cost = self.op_cost(op) if op >= 0 else None
+            if cost is not None:
+                found.append((row, cost))
+        return found
+
+    def op_cost(self, op: int) -> OpCost | None:
+        """FLOPs and bytes of one row of `ops`, from its shapes; None without shapes or for unknown ops."""
+        row = self.s.raw.ops.row(op, named=True)
+        return op_cost(str(row["name"]), row["input_dims"], row["input_types"], row["concrete_inputs"])
+
+    @cached_property
+    def has_shapes(self) -> bool:
+        """Were shapes recorded?"""
+        return self.s.raw.ops.height > 0 and self.s.raw.ops["input_dims"].null_count() < self.s.raw.ops.height
+
+    @cached_property
+    def activity_ops(self) -> Int:
+        """Op row of each activity of the program (-1: none)."""
+        rows = self.program.act_row
+        launch = np.where(rows >= 0, self.s.links.launch_of[np.maximum(rows, 0)], -1)
+        return np.where(launch >= 0, self.s.links.op_of_call[np.maximum(launch, 0)], -1)
+
+    def families(self, program: Program) -> list[str]:
+        """Kernel family of each activity of a program ('added' for those that an edit brought in)."""
+        return [
+            "added" if row < 0 else self.identities[int(self.activity_code[row])].family for row in program.act_row.tolist()
+        ]

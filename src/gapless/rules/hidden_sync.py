@@ -1,0 +1,151 @@
+"""# hidden-sync: an operator makes the host wait for the GPU
+
+## What it does
+Finds operators that need a value of the GPU on the host: `.item()`, `bool(tensor)`, boolean-mask indexing, `nonzero`,
+`unique`, `repeat_interleave` without `output_size`, a printed CUDA tensor, one value per parameter. Copies of real size
+have rules of their own (`readback`, `pageable-copy`, `small-upload`).
+
+## Why it costs
+The host stops until all work queued before the read is done, so it loses its lead; the GPU then idles while the next
+ops are dispatched. On a GPU-bound step it may cost nothing at all.
+
+## How the gain is computed
+The operator is replaced in the replayed program by its form without the wait. For a value that is only looked at, the
+whole read goes. For an operation whose *size* depends on the data, one element-wise kernel over the same data takes its
+place. Cautious: only the wait goes. The next blocking call inherits the wait where one follows.
+
+## When it may be wrong
+A value that the very next Python line needs (a `while` over a device value) cannot be read later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from gapless.analyses.blocking import Origin
+from gapless.analyses.op_costs import base_name
+from gapless.model.sync_fixes import fix_for
+from gapless.replay.program import Program
+from gapless.replay.whatif import add_activity, add_host, cut_host, inside_items, unblock
+from gapless.rules.context import Context
+from gapless.rules.outcome import Clean, Edit, Found, Outcome
+from gapless.tables.intervals import Int, as_ns
+
+CODE = KIND = "hidden-sync"
+COPY_BYTES = 64 * 1024
+"""Reads of more than this move data; they are the copy rules' business."""
+VALUE_OPS = {"item", "_local_scalar_dense", "is_nonzero", "equal", "allclose", "__bool__"}
+SIZE_OPS = {
+    "index", "index_put_", "index_put", "_index_put_impl_", "nonzero", "masked_select", "masked_scatter", "argwhere",
+    "where", "_unique2", "unique_dim", "unique_consecutive", "bincount", "repeat_interleave", "histc", "one_hot",
+}  # fmt: skip
+PARENT_OF_VALUE = {"item", "is_nonzero", "allclose", "equal"}
+
+
+def check(c: Context) -> Outcome:
+    """Are there operators that wait for a value?"""
+    s = c.s
+    rows = _sites(c)
+    if rows.size == 0:
+        return Clean()
+    base = c.in_base(rows)
+    if base.size == 0:
+        return Clean()
+    count = rows.size / c.step_count
+    calls = _sync_calls(c)
+    blocked = as_ns(s.raw.calls["dur_ns"].to_numpy())[calls].sum() / c.step_count
+    idle = s.syncs.idle_after[c.user_syncs][np.isin(s.syncs.call[c.user_syncs], calls)].sum() / c.step_count
+    names = Counter(c.name_of(int(row)) for row in rows)
+    main = names.most_common(1)[0][0]
+    listed = ", ".join(f"{n} x {name}" for name, n in ((k, round(v / c.step_count, 1)) for k, v in names.most_common(4)))
+    fix = fix_for(_chain_below(c, int(base[0])))
+    return Found(
+        f"{main} makes the host wait for the GPU {count:.0f} time{'s' if count > 1.5 else ''} a step",
+        c.sites(rows),
+        _replaced(c, base),
+        [
+            f"per step: {listed}",
+            f"the host is blocked {blocked / 1e6:.3f} ms a step in these reads, and the GPU then idles {idle / 1e6:.3f} ms",
+            *([f"why: {fix.reason}"] if fix else []),
+        ],
+        "If the next line of Python needs the value, the read cannot go; then read it one step late. Where a later "
+        "blocking call follows, the wait moves there.",
+        fix.rewrite if fix else GENERIC_FIX,
+        cautious=lambda program: unblock(program, inside_items(program, s.links.forest.start[base], s.links.forest.end[base])),
+        assumptions=["a size-dependent operation becomes one element-wise kernel over the same data",
+                     *([fix.note] if fix and fix.note else [])],
+    )  # fmt: skip
+
+
+GENERIC_FIX = """\
+# Keep the value on the GPU and read it rarely:
+total_loss += loss.detach()              # no wait
+if step % 50 == 0:
+    print(total_loss.item() / 50)        # one wait every 50 steps
+"""
+
+
+def _sync_calls(c: Context) -> Int:
+    s = c.s
+    calls = s.syncs.call[c.user_syncs]
+    size = as_ns(s.raw.activities["size_bytes"].fill_null(0).to_numpy()) if s.raw.activities.height else as_ns([0])
+    own = s.links.first_activity[calls]
+    moved = np.where(own >= 0, size[np.maximum(own, 0)], 0)
+    hidden = (s.origin[calls] == int(Origin.HIDDEN)) & (moved <= COPY_BYTES)
+    return calls[hidden]
+
+
+def _sites(c: Context) -> Int:
+    """Outermost forest rows of value and size operators that contain a blocking call, in time order."""
+    s = c.s
+    forest = s.links.forest
+    wanted = np.zeros(forest.source.size, dtype=bool)
+    for call in _sync_calls(c).tolist():
+        row, best = int(forest.parent[forest.of_call[call]]), -1
+        while row >= 0:
+            name = base_name(c.name_of(row)) if forest.source[row] == 2 else ""
+            if name in VALUE_OPS or name in SIZE_OPS:
+                best = row
+            row = int(forest.parent[row])
+        if best >= 0:
+            wanted[best] = True
+    return np.flatnonzero(wanted)
+
+
+def _chain_below(c: Context, row: int) -> list[str]:
+    """Names from an operator down to the blocking call inside it."""
+    s = c.s
+    forest = s.links.forest
+    calls = _sync_calls(c)
+    inner = forest.of_call[calls]
+    inside = inner[(forest.start[inner] >= forest.start[row]) & (forest.start[inner] < forest.end[row])]
+    return c.chain(int(inside[0])) if inside.size else c.chain(row)
+
+
+def _replaced(c: Context, rows: Int) -> Edit:
+    forest = c.s.links.forest
+    start, end = forest.start[rows], forest.end[rows]
+    sized = np.array([base_name(c.name_of(int(row))) in SIZE_OPS for row in rows.tolist()])
+    traffic = np.array([_element_wise_ns(c, int(row)) if big else 0.0 for row, big in zip(rows.tolist(), sized, strict=True)])
+    op_ns = c.typical_op_ns
+    stream = int(np.bincount(c.program.act_stream).argmax()) if c.program.act_stream.size else 0
+
+    def edit(program: Program) -> Program:
+        edited = cut_host(program, start, end)
+        for at, size_op, ns in zip(start.tolist(), sized.tolist(), traffic.tolist(), strict=True):
+            if size_op:
+                edited = add_activity(add_host(edited, at, op_ns), at, max(ns, 2_000.0), stream)
+        return edited
+
+    return edit
+
+
+def _element_wise_ns(c: Context, row: int) -> float:
+    """GPU time of one element-wise kernel over the operator's inputs; 2 us where shapes are missing."""
+    cost = c.op_cost(int(c.s.links.forest.row[row]))
+    if cost is None:
+        dims = c.s.raw.ops["input_dims"][int(c.s.links.forest.row[row])]
+        return 2_000.0 if dims is None else 5_000.0
+    return cost.bytes / c.bandwidth

@@ -1,0 +1,179 @@
+"""Which faults does the trace show, what is each worth, and what are all fixes worth together?
+
+Every rule is asked. A fault's gain is the replayed step time with its edit against without; its range comes from the
+rule's cautious and hopeful edits, widened by how far host-bound times move between runs. Gains below the threshold are
+not findings, unless the fault matters once the others are fixed. Findings are ranked by gain. For each, its gain on
+top of the better ones is replayed too: where little is left, the text says who inherits the wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gapless.model.report import CannotTell, Checks, Finding, Gain, PerStep, Site
+from gapless.replay.engine import Run, run
+from gapless.replay.program import Program
+from gapless.rules.context import Context
+from gapless.rules.outcome import Edit, Found, SiteCost, Unknown
+from gapless.rules.registry import Rule, rules
+
+HOST_NOISE = 0.10
+"""Host-bound step times move by 10-20 % between runs of one program (H200 labels)."""
+INHERITS_BELOW = 0.3
+LATE_GAIN = 1.05
+MOST_SITES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Findings best first, the state of every check, and the gain of all fixes together (None without a finding)."""
+
+    findings: list[Finding]
+    checks: Checks
+    all_fixes: Gain | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    rule: Rule
+    found: Found
+    expected: float
+    low: float
+    high: float
+    step_ns: float
+
+
+def judge(context: Context) -> Judgement:
+    """Ask every rule and rank what they find."""
+    checks = Checks()
+    cases: list[_Case] = []
+    if context.p.clean is None or context.p.withheld:
+        reason = context.p.withheld or "no program could be rebuilt"
+        return Judgement([], _unjudged(reason), None)
+    before = run(context.program, context.p.machine)
+    for rule in rules():
+        outcome = rule.check(context)
+        if isinstance(outcome, Unknown):
+            checks.cannot_tell.append(CannotTell(rule.code, outcome.reason, outcome.how))
+        elif isinstance(outcome, Found):
+            cases.append(_weigh(context, rule, outcome, before))
+        else:
+            checks.clean.append(rule.code)
+    cases.sort(key=lambda case: (-case.expected, case.rule.code))
+    together = _together(context, cases, before)
+    findings = []
+    for case in cases:
+        late = _late_gain(context, case, cases)
+        if case.expected < context.thresholds.min_speedup and late < LATE_GAIN and case.found.edit is not None:
+            checks.clean.append(case.rule.code)
+            continue
+        checks.found.append(case.rule.code)
+        findings.append(_finding(context, case, _inherits(context, case, cases, before, late)))
+    checks.clean.sort()
+    return Judgement(findings, checks, together if findings else None)
+
+
+def _unjudged(reason: str) -> Checks:
+    how = "see the trust checks for what to record differently"
+    return Checks(cannot_tell=[CannotTell(rule.code, f"predictions are withheld: {reason}", how) for rule in rules()])
+
+
+def _period(context: Context, program: Program, floor: float) -> Run:
+    result = run(program, context.p.machine)
+    return replace(result, period_ns=max(result.period_ns, floor))
+
+
+def _weigh(context: Context, rule: Rule, found: Found, before: Run) -> _Case:
+    if found.edit is None:
+        return _Case(rule, found, 1.0, 1.0, 1.0, before.period_ns)
+    floors = found.floor_ns
+    runs = [
+        _period(context, edit(context.program), floor)
+        for edit, floor in zip(
+            (found.edit, found.cautious or found.edit, found.hopeful or found.edit), floors, strict=True
+        )
+    ]
+    gains = [before.period_ns / max(one.period_ns, 1.0) for one in runs]
+    noise = HOST_NOISE if _host_bound(before) or _host_bound(runs[0]) else 0.02
+    low, high = min(gains) / (1 + noise), max(gains) * (1 + noise)
+    return _Case(rule, found, gains[0], low, high, runs[0].period_ns)
+
+
+def _host_bound(one: Run) -> bool:
+    return one.host_ns >= 0.9 * one.period_ns
+
+
+def _together(context: Context, cases: list[_Case], before: Run) -> Gain | None:
+    edits = [case for case in cases if case.found.edit is not None and case.expected >= 1.0]
+    if not edits:
+        return None
+    program = context.program
+    for case in edits:
+        program = _apply(case.found.edit, program)
+    floor = max((case.found.floor_ns[0] for case in edits), default=0.0)
+    after = _period(context, program, floor)
+    # Edits may overlap in ways that add work twice; all fixes are never worse than the best single one.
+    period = min(after.period_ns, *(case.step_ns for case in edits))
+    gain = before.period_ns / max(period, 1.0)
+    noise = HOST_NOISE if _host_bound(before) or _host_bound(after) else 0.02
+    low = max(min(gain, *(case.low for case in edits)), 0.0)
+    return Gain(context.p.step_ms(replace(after, period_ns=period)), gain, low, gain * (1 + noise) ** 2, "replay")
+
+
+def _apply(edit: Edit | None, program: Program) -> Program:
+    return program if edit is None else edit(program)
+
+
+def _late_gain(context: Context, case: _Case, cases: list[_Case]) -> float:
+    """Speed-up of one fix once all others are made."""
+    if case.found.edit is None:
+        return 1.0
+    program = context.program
+    for other in cases:
+        if other is not case and other.found.edit is not None:
+            program = other.found.edit(program)
+    without = run(program, context.p.machine).period_ns
+    return without / max(run(case.found.edit(program), context.p.machine).period_ns, 1.0)
+
+
+def _inherits(context: Context, case: _Case, cases: list[_Case], before: Run, late: float) -> str:
+    if case.expected < context.thresholds.min_speedup and late >= LATE_GAIN:
+        return f"Alone it brings nothing; once the other findings are fixed it brings {late:.2f}x."
+    better = [c for c in cases if c.found.edit is not None and c.expected > case.expected]
+    if not better or case.found.edit is None:
+        return ""
+    program = context.program
+    for other in better:
+        program = _apply(other.found.edit, program)
+    without = run(program, context.p.machine).period_ns
+    left = without / max(run(case.found.edit(program), context.p.machine).period_ns, 1.0)
+    if (left - 1) < INHERITS_BELOW * (case.expected - 1):
+        return f"After fixing {better[0].rule.code} this still brings {left:.2f}x: both remove the same wait."
+    return ""
+
+
+def _finding(context: Context, case: _Case, inherits: str) -> Finding:
+    found = case.found
+    total = sum(site.ns for site in found.sites) or 1.0
+    sites = [_site(site, total) for site in found.sites[:MOST_SITES]]
+    per_step = PerStep(sum(site.count for site in found.sites), sum(site.ns for site in found.sites) / 1e6)
+    step_ms = context.p.step_ms(replace(run_of(case.step_ns), period_ns=case.step_ns))
+    gain = Gain(step_ms, case.expected, case.low, case.high, "replay")
+    if found.edit is None:
+        gain = Gain(None, None, None, None, found.gain_note or "not computed")
+    return Finding(
+        case.rule.code, case.rule.kind, found.title, sites, sites[0] if sites else None, per_step, gain, found.evidence,
+        found.why_it_may_be_wrong, found.fix, f"gapless explain {case.rule.code}", found.assumptions, inherits,
+    )  # fmt: skip
+
+
+def run_of(period_ns: float) -> Run:
+    """A run of which only the period is known."""
+    return Run(period_ns, 0.0, 0.0, [])
+
+
+def _site(site: SiteCost, total: float) -> Site:
+    return Site(
+        site.place.op, site.place.module, site.place.file, site.place.line, PerStep(site.count, site.ns / 1e6),
+        site.ns / total, site.start_ns, site.dur_ns,
+    )  # fmt: skip
