@@ -58,10 +58,10 @@ def full_card(number: int, finding: Finding) -> Card:
 
 
 def generic_table(name: str, rows: list[dict[str, Any]]) -> Table | None:
-    """A table of plain rows whose column names end in their units; None if there is no row."""
-    if not rows:
+    """A table of plain rows whose column names end in their units; None if there is nothing in them."""
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    if not keys:
         return None
-    keys = [k for k in rows[0] if isinstance(k, str)]
     columns = [_column(k, rows) for k in keys]
     shown = [[_cell(k, row.get(k)) for k in keys] for row in rows[:ROWS]]
     return Table(safe.line(name, 60).capitalize(), columns, shown, left_out=max(0, len(rows) - ROWS))
