@@ -9,6 +9,7 @@ from gapless.analyses.study import StudyOptions
 from gapless.api.assemble import assemble
 from gapless.api.trace import Trace
 from gapless.model.report import Report
+from gapless.rules.context import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,12 @@ class ReportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """A report with its trace: `.report` is the data, `.to_dict()` the JSON contract."""
+    """A report with its trace: `.report` is the data, `.to_dict()` the JSON contract, `.context` what rules saw."""
 
     trace: Trace
     options: ReportOptions
     report: Report
+    context: Context
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON contract `gapless.report/1` as a dict."""
@@ -40,10 +42,9 @@ class ReportView:
         return to_dict(self.report)
 
     def __str__(self) -> str:
-        from gapless.render.build import build
-        from gapless.render.markdown import draw
+        from gapless.render.markdown import render
 
-        return draw(build(self.report))
+        return render(self.report)
 
     def _repr_html_(self) -> str:
         from gapless.render.html import compact_html
@@ -54,4 +55,5 @@ class ReportView:
 def report(trace: Trace, *, options: ReportOptions | None = None) -> ReportView:
     """Report on a trace. Raises UsageError where a step marker, step or device does not exist in it."""
     chosen = options or ReportOptions()
-    return ReportView(trace, chosen, assemble(trace.study(chosen.study())))
+    made = assemble(trace.study(chosen.study()))
+    return ReportView(trace, chosen, made.report, made.context)
