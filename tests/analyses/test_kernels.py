@@ -70,6 +70,12 @@ def test_helpers_get_no_work_and_several_doers_share_it_by_time() -> None:
     assert by_name[GEMM]["flops"] == 2 * 2 * 4096**3
 
 
+def test_an_algorithm_with_fewer_operations_states_no_rate() -> None:
+    winograd = {**gemm(0, 50_000), "name": "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>(P)"}
+    stats = kernel_stats(frame(gemm(0, 200_000), winograd), H200)
+    assert stats["flops"].to_list() == [None, None]
+
+
 def test_copies_inside_the_device_are_read_and_written() -> None:
     copy = {"name": COPY, "kind": "memcpy", "dur_ns": 33_000, "size_bytes": 32 << 20}
     (row,) = kernel_stats(frame(copy), H200).to_dicts()

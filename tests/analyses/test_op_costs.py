@@ -122,6 +122,16 @@ def test_elements_of_lists_take_the_type_of_the_kernel() -> None:
     assert (told.bytes, told.exact) == (40, True)
 
 
+def test_an_expanded_tensor_is_read_once() -> None:
+    dims, types, _ = texts(([64, 256], FP32), ([64, 256], FP32), SCALAR)
+    plain = op_cost("aten::add", dims, types)
+    expanded = op_cost("aten::add", dims, types, strides="[[256, 1], [0, 1], []]")
+    assert plain is not None
+    assert expanded is not None
+    assert plain.bytes_read - expanded.bytes_read == 63 * 256 * 4
+    assert expanded.bytes_written == plain.bytes_written
+
+
 @pytest.mark.parametrize(
     ("name", "dims", "types"),
     [

@@ -52,7 +52,9 @@ _TENSILE_TYPES = (
     ("D", "fp64"), ("C", "complex"), ("Z", "complex"),
 )  # fmt: skip
 _MATRIX_WORDS = re.compile(r"tensorop|wmma|wgmma|mma_|mfma|xdl|gtcx|tcgen05|umma|gmma|mmatensor", re.IGNORECASE)
-_VECTOR_WORDS = re.compile(r"simt|Simt|ffma|gemv|gemmSN|gemmk1|convolve_sgemm|_alg0_engine|dgrad_engine|magma_")
+_VECTOR_WORDS = re.compile(
+    r"simt|Simt|ffma|gemv|gemmSN|gemmk1|convolve_sgemm|_alg0_engine|dgrad_engine|magma_|dot_kernel"
+)
 
 
 def arch_of(text: str) -> str | None:

@@ -36,7 +36,7 @@ _HEAD_RULES: tuple[tuple[Family, str], ...] = (
                     r"[a-z]\d*cudnn_|^igemm_|miopenSp3|MIOpenConv|gridwise_\w*conv|naive_conv|depthwise|cask_|"
                     r"DeviceGroupedConv|implicit_gemm|compute\w*Offsets"),
     ("gemm", r"gemm|Gemm|GEMM|gemv|Gemv|^Cijk_|^nvjet_|cublasLt|cublas|splitKreduce|^bmm_|matmul|fused_moe_kernel|"
-             r"marlin|^mm_|^_?bmm_kernel|epilogue::impl|grouped_mm|wvSplitK"),
+             r"marlin|dot_kernel|reduce_1Block|^mm_|^_?bmm_kernel|epilogue::impl|grouped_mm|wvSplitK"),
     ("pooling", r"pool|upsample|interpolate|grid_sample|roi_align|avg_?pool"),
     ("optimizer", r"multi_tensor_apply|lpnorm_cleanup|[Ff]used_?[Aa]dam|fused_sgd|adamw?_(?:cuda_)?kernel"),
     ("random", r"distribution_|dropout|philox|bernoulli|randperm|curand|multinomial|random"),
@@ -47,7 +47,7 @@ _HEAD_RULES: tuple[tuple[Family, str], ...] = (
                   r"gather|compute_grad_weight|krn_partial|partial_segments|masked_s|write_indices|take_|nonzero|to_dense_repr"),
     ("copy", r"CatArray|cat_cuda|chunk_cat|split_with_sizes|copy|Copy|[Ff]lip|roll_|stack_|quantize|"
              r"_quant_kernel|quant_|CastTensor|transpose|permute"),
-    ("reduction", r"reduce|Reduce|nll_loss|ClassNLL|_loss|cross_entropy|dot_kernel|asum|finalize|norm_kernel|"
+    ("reduction", r"reduce|Reduce|nll_loss|ClassNLL|_loss|cross_entropy|asum|finalize|norm_kernel|"
                   r"welford|cdist"),
     ("pointwise", r"elementwise|triu_tril|arange|fill|Scalar|scale|axpy|clamp|silu|gelu|relu|resolve_future|"
                   r"loop_kernel|activation|bias_add|add_kernel|mul_kernel|scal_kernel|OpTensor|Op[1-5]dTensor|linspace|swiglu|convert"),

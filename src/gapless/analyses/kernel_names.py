@@ -71,7 +71,7 @@ _COLLECTIVE_WORD = re.compile(
 )
 _BACKWARD = re.compile(r"bwd|bprop|[Bb]ackward|cutlassB|compute_dot_do_o|convert_dq|Bwd|_dq_|_dkdv|dk_dv")
 _HELPER = re.compile(
-    r"splitKreduce|splitK_reduce|epilogue::impl|compute\w*Offsets|init_device_workspace|flip_filter|generateWinograd|"
+    r"splitKreduce|splitK_reduce|reduce_1Block|epilogue::impl|compute\w*Offsets|init_device_workspace|flip_filter|generateWinograd|"
     r"winogradForward(?:Data|Filter|Output)|winogradWgrad(?:Data|Delta|Output)|im2col|col2im|compute_dot_do_o|"
     r"convert_dq_to_16bits|bwd_preprocess|MergeStates|attention_\w*reduce|fft2d_|combine_kernel|scalePackedTensor|"
     r"ComputeFusedParams|compute_num_of_partial|krn_partial|partial_segment|InitKernel|ExclusiveSum|Histogram|lpnorm_cleanup"
@@ -177,14 +177,14 @@ _LIBRARIES = (
     ("cuDNN", r"cudnn|winograd|fft2d|implicit_convolve|_engine$|cask|flip_filter"), ("cutlass", r"cutlass"),
     ("nvjet", r"^nvjet"), ("hipBLASLt", r"^Cijk"), ("MIOpen", r"^igemm|[Mm][Ii][Oo]pen"), ("flash", r"[Ff]lash"),
     ("paged", r"paged"), ("CK", r"^ck|::ck"), ("aiter", r"aiter"), ("aotriton", r"^attn_fwd|^bwd_"),
-    ("FlashInfer", r"^bmm_|fmhaSm|Batch(?:Prefill|Decode)"), ("split-K sum", r"splitKreduce"), ("gemv", r"gemv"),
-    ("cuBLAS", r"cublas|xmma|gemm|^(?:volta|turing|ampere|maxwell)_"),
+    ("FlashInfer", r"^bmm_|fmhaSm|Batch(?:Prefill|Decode)"), ("split-K sum", r"splitKreduce"),
+    ("gemv", r"gemv|dot_kernel|reduce_1Block"), ("cuBLAS", r"cublas|xmma|gemm|^(?:volta|turing|ampere|maxwell)_"),
 )  # fmt: skip
 
 
 def _library(cpp: CppName) -> str:
     found = next((label for label, pattern in _LIBRARIES if re.search(pattern, cpp.head)), None)
-    return found or cpp.head.rpartition("::")[2][:24]
+    return found or kernel_text.plain_head(cpp.head.rpartition("::")[2])[:24]
 
 
 def _decode_collective(cpp: CppName) -> KernelIdentity:

@@ -9,6 +9,7 @@ attention kernels, shared by duration if there are several; layout changes, spli
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ OUTLIER_NS = 2_000
 MAX_OUTLIER_STEPS = 20
 
 _MATH = ("gemm", "convolution", "attention")
-_TEXT_COLUMNS = ("name", "op_name", "input_dims", "input_types", "concrete_inputs")
+_TEXT_COLUMNS = ("name", "op_name", "input_dims", "input_types", "concrete_inputs", "input_strides")
 _LAUNCH = ("block_x", "block_y", "block_z", "grid_x", "grid_y", "grid_z", "registers", "shared_bytes")
 Floats = NDArray[np.float64]
 
@@ -59,7 +60,8 @@ def kernel_stats(activities: pl.DataFrame, facts: DeviceFacts | None = None) -> 
     """One row per activity name, launching op and shapes, in order of falling total time.
 
     `activities` has the columns of that table; `op` (row number of the launching op, -1 for none), `op_name`,
-    `input_dims`, `input_types`, `concrete_inputs` (enums) and `step` (index, -1 for none) may be added and may be null.
+    `input_dims`, `input_types`, `concrete_inputs`, `input_strides` (enums) and `step` (index, -1 for none) may be
+    added and may be null.
 
     Result: name, short, canonical, family, operation, dtype, tensor_core, cast, helper, op_name, input_dims,
     input_types, kind; count, total_ns, median_ns, p95_ns, min_ns, max_ns, mean_ns, share (of the time of all rows);
@@ -131,7 +133,9 @@ def _work(frame: pl.DataFrame, names: list[KernelIdentity]) -> _Work:
     own = frame["size_bytes"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     passes = np.array([_passes(n, i) for n, i in zip(categories(frame["name"]), names, strict=True)] or [1.0])[name]
     moved = np.where(is_kernel, moved, own * passes)
-    return _Work(np.where(flops > 0, flops, np.nan), moved, exact, dtype)
+    fewer = np.array([_FEWER_OPERATIONS.search(n) is not None for n in categories(frame["name"])] or [False])[name]
+    by_definition = np.bincount(owner, fewer, minlength=owner.size)[owner] == 0
+    return _Work(np.where((flops > 0) & by_definition, flops, np.nan), moved, exact, dtype)
 
 
 def _by_name(names: list[KernelIdentity], test: Callable[[KernelIdentity], bool]) -> NDArray[np.bool_]:
@@ -147,6 +151,8 @@ def _passes(name: str, identity: KernelIdentity) -> float:
 
 # Ops whose cost depends on plain values, which for other ops change from call to call and tell nothing.
 _BY_VALUE = ("conv", "attention", "sum", "mean", "index_select", "_to_copy", "embedding")
+# Algorithms that do fewer operations than the op's definition: their rate says nothing about the units' peak.
+_FEWER_OPERATIONS = re.compile(r"winograd|fft2d_|sum_complex", re.IGNORECASE)
 
 
 def _op_costs(
@@ -159,7 +165,7 @@ def _op_costs(
     columns[3] = np.where(by_value[columns[0]], columns[3], -1)
     key = np.zeros(frame.height, dtype=np.int64)
     for column, options in zip(columns, texts, strict=True):
-        key = key * (len(options) + 1) + column + 1
+        key = np.unique(key * (len(options) + 1) + column + 1, return_inverse=True)[1]
     # The kernel that computes, where there is one, tells the element type inside lists of tensors.
     order = np.argsort(~computes, kind="stable")
     _, first, combo = np.unique(key[order], return_index=True, return_inverse=True)
@@ -167,10 +173,11 @@ def _op_costs(
     back[order] = combo
     costs: list[OpCost | None] = []
     for row in order[first].tolist():
-        op, dims, types, values = (
+        op, dims, types, values, strides = (
             options[column[row]] if column[row] >= 0 else None for column, options in zip(columns, texts, strict=True)
         )
-        costs.append(op_cost(op, dims, types, values, names[name[row]].dtype) if op is not None else None)
+        element = names[name[row]].dtype
+        costs.append(op_cost(op, dims, types, values, element, strides) if op is not None else None)
     return back, costs
 
 
@@ -260,11 +267,13 @@ def _volume(row: dict[str, object], what: str) -> int | None:
 def _compute_share(
     tflops: float | None, identity: KernelIdentity, math_dtype: str | None, facts: DeviceFacts
 ) -> float | None:
-    """Share of the peak of the units in use: matrix units of the dtype, or the vector units."""
+    """Share of the peak of the units in use: matrix units of the dtype (assumed where the name does not tell), or the
+    vector units."""
     if tflops is None or facts.peaks is None:
         return None
     dtype = identity.dtype if facts.peaks.tflops(identity.dtype) else math_dtype
-    if identity.tensor_core:
+    unnamed = identity.tensor_core is None and identity.family in _MATH
+    if identity.tensor_core or unnamed:
         peak = facts.peaks.matrix_tflops(dtype)
     else:
         peak = facts.peaks.fp64 if dtype == "fp64" else facts.peaks.fp32

@@ -27,11 +27,13 @@ SIZE = {"fp32": 4, "tf32": 4, "fp64": 8, "bf16": 2, "fp16": 2, "int64": 8, "int3
 
 @dataclass(frozen=True, slots=True)
 class TensorArg:
-    """One tensor argument: shape, dtype name and bytes per element."""
+    """One tensor argument: shape, dtype name, bytes per element, and how many of its elements are distinct: dimensions
+    of stride 0 (`expand`) repeat the same memory."""
 
     shape: tuple[int, ...]
     dtype: str
     element_bytes: int
+    distinct: int
 
     @property
     def count(self) -> int:
@@ -40,8 +42,8 @@ class TensorArg:
 
     @property
     def size(self) -> int:
-        """Bytes if every element is stored once."""
-        return self.count * self.element_bytes
+        """Bytes of its distinct elements."""
+        return self.distinct * self.element_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +92,16 @@ class OpArgs:
         return {"True": True, "False": False}.get(text)
 
 
-def read_args(dims: str | None, types: str | None, concrete: str | None = None) -> OpArgs | None:
+def read_args(
+    dims: str | None, types: str | None, concrete: str | None = None, strides: str | None = None
+) -> OpArgs | None:
     """The arguments, or None where the texts are missing, cut off or not what a recorder writes."""
     shapes, kinds = _json_list(dims), _json_list(types)
     if shapes is None or kinds is None or len(shapes) != len(kinds):
         return None
+    steps = _json_list(strides) or []
     args: list[Arg] = []
-    for shape, kind in zip(shapes, kinds, strict=True):
+    for index, (shape, kind) in enumerate(zip(shapes, kinds, strict=True)):
         if not isinstance(kind, str) or not isinstance(shape, list):
             return None
         if kind == "TensorList":
@@ -112,7 +117,7 @@ def read_args(dims: str | None, types: str | None, concrete: str | None = None) 
         sizes = _shape(shape)
         if sizes is None:
             return None
-        args.append(TensorArg(sizes, *element))
+        args.append(TensorArg(sizes, *element, _distinct(sizes, steps[index] if index < len(steps) else None)))
     values = _json_list(concrete) or []
     return OpArgs(tuple(args), tuple(v if isinstance(v, str) else "" for v in values))
 
@@ -133,6 +138,12 @@ def _shape(value: object) -> tuple[int, ...] | None:
     if any(type(n) is not int or n < 0 for n in value) or math.prod(value) > _MAX_ELEMENTS:
         return None
     return tuple(value)
+
+
+def _distinct(shape: tuple[int, ...], strides: object) -> int:
+    if not isinstance(strides, list) or len(strides) != len(shape):
+        return math.prod(shape)
+    return math.prod(size for size, stride in zip(shape, strides, strict=True) if stride != 0 or size == 0)
 
 
 def broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:

@@ -16,13 +16,19 @@ __all__ = ["OpCost", "base_name", "op_cost"]
 
 
 def op_cost(
-    name: str, input_dims: str | None, input_types: str | None, concrete: str | None = None, element: str | None = None
+    name: str,
+    input_dims: str | None,
+    input_types: str | None,
+    concrete: str | None = None,
+    element: str | None = None,
+    strides: str | None = None,
 ) -> OpCost | None:
     """Cost of one op by its name and the recorded argument texts; None where they do not tell.
 
     `element` is the dtype of the tensors inside a list (`_foreach_add_`, `cat`), which recorders leave out.
+    `strides` is `Input Strides`; with it, expanded tensors count once.
     """
-    args = read_args(input_dims, input_types, concrete)
+    args = read_args(input_dims, input_types, concrete, strides)
     if args is None:
         return None
     base = base_name(name)
