@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 
 from gapless.model.schema import TABLES
-from gapless.rules.registry import PAGES
+from gapless.rules.registry import pages
 
 from .harness import BEFORE, gapless, one_line
+
+PAGES = pages()
 
 
 def test_info_says_what_the_file_can_tell() -> None:

@@ -19,22 +19,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print one page, or the list."""
-    from gapless.rules.registry import PAGES
+    from gapless.rules.registry import pages
 
+    known = pages()
     if args.code is None:
-        wide = max(map(len, PAGES), default=0)
-        output.write("".join(f"{code:<{wide}}  {_first(page)}\n" for code, page in sorted(PAGES.items())))
+        wide = max(map(len, known), default=0)
+        output.write("".join(f"{code:<{wide}}  {_title(code, page)}\n" for code, page in sorted(known.items())))
         return 0
-    page = PAGES.get(args.code.lower())
+    page = known.get(args.code.lower())
     if page is None:
-        raise UsageError(_unknown(args.code, list(PAGES)))
+        raise UsageError(_unknown(args.code, list(known)))
     output.write(_drawn(page) if output.color(args) else page.rstrip("\n") + "\n")
     return 0
 
 
-def _first(page: str) -> str:
+def _title(code: str, page: str) -> str:
     lines = (line.strip("# ").strip() for line in page.splitlines())
-    return next((line for line in lines if line), "")
+    return next((line for line in lines if line), "").removeprefix(f"{code}: ")
 
 
 def _unknown(code: str, known: list[str]) -> str:
