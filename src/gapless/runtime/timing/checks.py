@@ -97,7 +97,7 @@ def _h03(facts: Facts) -> Check:
     stray = facts.stray
     if stray is None:
         return Check("H03", title, "unknown", "no device events here" if not facts.on_gpu else "not observed")
-    if stray.extra_us > 20 and stray.extra_us > 0.05 * stray.call_us:
+    if stray.counts:
         said = f"the device is busy for {stray.extra_us:.3g} us after the last event of the measured stream"
         return Check(
             "H03", title, "fail", said, "make the current stream wait for the others (wait_stream), or quote t_lat"

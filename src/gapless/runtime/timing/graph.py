@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -30,20 +34,25 @@ class CudaGraphCalls:
         different = len({id(run) for run in runs}) > 1
         self._stream = torch.cuda.Stream()
         self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
+        with torch.cuda.stream(self._stream), _no_replay():
             # Library handles and workspaces belong to a stream and must exist before capture.
             runs[0]()
-        torch.cuda.current_stream().wait_stream(self._stream)
+        previous = torch.cuda.current_stream()
+        previous.wait_stream(self._stream)
         torch.cuda.synchronize()
         self._graph = _new_graph()
         try:
-            with torch.cuda.graph(self._graph, stream=self._stream):
+            with warnings.catch_warnings(), torch.cuda.graph(self._graph, stream=self._stream):
+                warnings.simplefilter("ignore")
                 for run in runs:
                     self.output = run()
                     if different:
                         self._outputs.append(self.output)
-        except RuntimeError as error:
-            raise UnavailableError(f"capture failed: {str(error).splitlines()[0][:160]}") from error
+        except BaseException as error:
+            _recover(self._graph, previous)
+            if not isinstance(error, RuntimeError):
+                raise
+            raise UnavailableError(f"capture failed: {str(error).splitlines()[0][:120]}") from error
         self.kernel_nodes = _kernel_nodes(self._graph)
         if hasattr(self._graph, "instantiate") and self.kernel_nodes is not None:
             self._graph.instantiate()
@@ -51,6 +60,38 @@ class CudaGraphCalls:
     def replay(self) -> None:
         """Queue all captured calls on the current stream."""
         self._graph.replay()
+
+
+@contextmanager
+def _no_replay() -> Iterator[None]:
+    """Refuse a subject that replays a graph of its own: a replay inside a capture spoils the capture."""
+    original = torch.cuda.CUDAGraph.replay
+
+    def refuse(self: torch.cuda.CUDAGraph) -> None:  # noqa: ARG001 - the name torch gives it
+        raise UnavailableError("the call replays a graph already: its t_gpu is the time of that graph")
+
+    setattr(torch.cuda.CUDAGraph, "replay", refuse)  # noqa: B010 - mypy forbids assigning a method
+    try:
+        yield
+    finally:
+        setattr(torch.cuda.CUDAGraph, "replay", original)  # noqa: B010
+
+
+def _recover(graph: torch.cuda.CUDAGraph, previous: torch.cuda.Stream) -> None:
+    """Undo what a failed capture leaves behind in torch.
+
+    The capture stream stays current, allocations stay routed to the graph's pool, and the random generator believes
+    that a capture is going on until one ends well.
+    """
+    torch.cuda.set_stream(previous)
+    with contextlib.suppress(RuntimeError, AttributeError):
+        torch._C._cuda_endAllocateToPool(torch.cuda.current_device(), graph.pool())
+    with contextlib.suppress(RuntimeError):
+        scratch = torch.zeros(1, device="cuda")
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            scratch.add_(1)
+    torch.cuda.set_stream(previous)
+    torch.cuda.synchronize()
 
 
 def _new_graph() -> torch.cuda.CUDAGraph:

@@ -28,7 +28,7 @@ def choose(
         return Headline(
             options.headline if options.headline in found else "t_lat", "asked for by the caller", forced=True
         )
-    if stray is not None and stray.extra_us > 20 and stray.extra_us > 0.05 * stray.call_us:
+    if stray is not None and stray.counts:
         return Headline(
             "t_lat", "work runs outside the measured stream (H03): only the device-wide latency holds all of it"
         )

@@ -85,7 +85,7 @@ def find_syncs(run: Run) -> tuple[SyncSite, ...]:
     ) -> None:
         if "called a synchroniz" in str(message):
             found[("operation", *_user_site(), False)] += 1
-        else:
+        elif "debug mode is a prototype" not in str(message):
             show(message, category, filename, lineno, file, line)
 
     with warnings.catch_warnings(), _counted_waits(found):

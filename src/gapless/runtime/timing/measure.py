@@ -88,6 +88,7 @@ def measure_with(backend: Backend, subject: Subject, options: Options) -> Measur
     accumulated = any(later.get(key, count) > count for key, count in grads)
     session.look_for_syncs()
     warm = warm_until_steady(batch_timer(run, backend), backend.now_ns, backend.clock_mhz, min_s=options.warmup_s)
+    session.prepare()
     counts = backend.counters()
     session.host_times(warm.per_call_us)
     session.gpu_times()

@@ -230,6 +230,11 @@ class Stray:
     call_us: float
     threads_gained: int
 
+    @property
+    def counts(self) -> bool:
+        """Whether there is enough of it to make the measured stream's times wrong."""
+        return self.extra_us > 20 and self.extra_us > 0.05 * self.call_us
+
 
 def stray_work(run: Run, backend: Backend, repeats: int = 10) -> Stray:
     """After the end event has passed, how long does the whole device still take?"""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gapless.runtime.timing.result import Verdict
 
-__all__ = ["Times", "judge"]
+__all__ = ["Times", "disagreements", "judge"]
 
 LAUNCH_BOUND = 1.0
 MARGINAL = 0.7
@@ -23,7 +23,6 @@ class Times:
     gpu: float | None = None
     tput: float | None = None
     lat: float | None = None
-    pair: float | None = None
     graph: float | None = None
     graph_floor: float | None = None
 

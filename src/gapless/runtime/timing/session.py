@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
+
 import torch
 
 from gapless.runtime.timing import quantities
@@ -18,7 +21,7 @@ from gapless.runtime.timing.graph_time import (
     verify_replay,
 )
 from gapless.runtime.timing.options import Options
-from gapless.runtime.timing.regime import Times, judge
+from gapless.runtime.timing.regime import Times, disagreements, judge
 from gapless.runtime.timing.result import Quantity, Verdict
 from gapless.runtime.timing.sampling import StopRule
 from gapless.runtime.timing.subject import Subject
@@ -83,17 +86,22 @@ class Session:
             return
         self.keep(quantities.unheld(run, backend, self.quick))
         self.stray = quantities.stray_work(run, backend)
-        if self.waits:
-            self.unknown("the call waits for the GPU inside, so it cannot be queued behind a blocker", *held)
-            return
         try:
             self.keep(quantities.empty_pair(backend, self.quick))
+            if self.waits:
+                raise UnavailableError("the call waits for the GPU inside, so it cannot be queued behind a blocker")
             found = quantities.fit(run, backend, self.us("t_naive") or 10.0)
         except UnavailableError as error:
-            self.waits = self.stalls = str(error)
+            if not self.waits:
+                self.waits = self.stalls = str(error)
             self.unknown(str(error), *held)
             return
         self.keep(*quantities.queued(run, backend, self.rule, found))
+        if disagreements(self.times()):
+            # One part of the machine was still settling: take both sides once more before calling it a contradiction.
+            per_call = self.us("t_tput") or 1.0
+            self.keep(quantities.throughput(run, backend, self.quick, per_call))
+            self.keep(*quantities.queued(run, backend, self.rule, found))
         self.gpu_work = (self.us("t_gpu") or 0.0) * found.calls > 1.5 * (self.us("t_floor") or 0.0)
         if self.options.l2 == "warm":
             return
@@ -109,6 +117,7 @@ class Session:
             "graphs were turned off" if not self.options.graph
             else self.backend.caps.notes.get("device", "no graphs here") if not self.backend.caps.graphs
             else "a call that waits inside cannot be captured" if self.syncs
+            else "work outside the current stream cannot be captured (H03)" if self.stray and self.stray.counts
             else "no GPU work" if not self.gpu_work and not self.stalls
             else ""
         )  # fmt: skip
@@ -152,6 +161,18 @@ class Session:
             why = "the graph does not do the same work (H14)"
             self.keep(Quantity("t_graph", why=why), Quantity("t_graph_cold", why=why))
 
+    def times(self) -> Times:
+        """The medians so far."""
+        names = ("t_enq", "t_gpu", "t_tput", "t_lat", "t_graph", "t_graph_floor")
+        return Times(*(self.us(name) for name in names))
+
+    def prepare(self) -> None:
+        """Allocate what measuring needs before allocations are counted."""
+        if self.options.l2 != "warm":
+            with contextlib.suppress(UnavailableError):
+                self.backend.flush_l2()
+        self.backend.synchronize()
+
     def verdict(self) -> Verdict:
         """The regime, from what is known now."""
         on_gpu = self.backend.name != "cpu"
@@ -160,15 +181,7 @@ class Session:
         if queue_full:
             # More launches than the queue holds: no blocker outlives them, so idle-GPU and graph times stand in.
             enq, gpu, waits, self.stalls = self.us("t_naive"), self.us("t_graph") or self.us("t_kern_sum"), "", ""
-        times = Times(
-            enq,
-            gpu,
-            self.us("t_tput"),
-            self.us("t_lat"),
-            self.us("t_pair"),
-            self.us("t_graph"),
-            self.us("t_graph_floor"),
-        )
+        times = replace(self.times(), enq=enq, gpu=gpu)
         graph_ok = self.found.get("t_graph", Quantity("t_graph")).known or self.graph is None
         if on_gpu and self.backend.caps.marks == "none":
             return Verdict("unknown", None, "Host times only: " + self.backend.caps.notes.get("device", ""))
