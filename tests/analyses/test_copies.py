@@ -25,6 +25,7 @@ from gapless.analyses.copies import copy_stats, copy_traits
         ("CopyHostToDevice", "HtoD", "unknown"),
         ("Memcpy D2M", "DtoH", "unknown"),
         ("Memcpy", "unknown", "unknown"),
+        ("Memcpy (" + " " * 5000, "unknown", "unknown"),
     ],
 )
 def test_names(name: str, direction: str, host: str) -> None:

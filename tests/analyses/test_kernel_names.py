@@ -40,23 +40,13 @@ def test_gemm_tiles_are_part_of_the_canonical_name() -> None:
     assert decode("ampere_sgemm_128x64_tn").canonical != decode("ampere_sgemm_128x64_nn").canonical
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "(",
-        "<<<<",
-        ">>>>",
-        "a<b<c",
-        "void ",
-        "_Z",
-        "_ZN999a",
-        "(((((",
-        "k<\"&'>" + "A" * 9000,
-        "<" * 100_000,
-        "\x00\x1b[31m",
-    ],
-)
+_HOSTILE = (
+    "", "(", "<<<<", ">>>>", "a<b<c", "void ", "_Z", "_ZN999a", "(((((", "k<\"&'>" + "A" * 9000, "<" * 100_000,
+    "\x00\x1b[31m", "_" + "1" * 4000 + "x", "native::X<a, b" + "_" * 4000, "bmm_A_" * 700,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _HOSTILE, ids=range(len(_HOSTILE)))
 def test_hostile_names_give_an_identity(name: str) -> None:
     identity = decode(name)
     assert len(identity.short) <= SHORT_CHARS

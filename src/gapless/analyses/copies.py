@@ -32,9 +32,10 @@ class CopyTraits:
     inferred: str = ""
 
 
+MAX_NAME = 200
 _PLAIN = re.compile(r"\b([HDPA])to([HDPA])\b|\b([HDM])2([HDM])\b")
-_SPELLED = re.compile(r"(Host|Device|Peer)\s*-?\s*[tT]o\s*-?\s*(Host|Device|Peer)", re.IGNORECASE)
-_ENDS = re.compile(r"\(\s*([\w ]+?)\s*->\s*([\w ]+?)\s*\)")
+_SPELLED = re.compile(r"(Host|Device|Peer)[ -]?[tT]o[ -]?(Host|Device|Peer)", re.IGNORECASE)
+_ENDS = re.compile(r"\(([\w ]{1,40})->([\w ]{1,40})\)")
 _DIRECTIONS: dict[tuple[str, str], Direction] = {
     ("H", "D"): "HtoD", ("D", "H"): "DtoH", ("D", "D"): "DtoD", ("H", "H"): "HtoH", ("P", "P"): "PtoP",
 }  # fmt: skip
@@ -47,9 +48,10 @@ def copy_traits(
 ) -> CopyTraits:
     """Traits of one copy by its name; `launch` is the API call that made it, `op` the op round that, `launch_kind` the
     direction that the API record itself carries (ROCm writes one)."""
+    name = name[:MAX_NAME]
     direction = _direction(name)
     ends = _ENDS.search(name)
-    kinds = [part.lower() for part in ends.groups()] if ends else []
+    kinds = [part.strip().lower() for part in ends.groups()] if ends else []
     if direction == "unknown" and len(kinds) == 2:
         sides = ["D" if kind.startswith("device") else "H" if kind in (*_HOST_KINDS, "host") else "?" for kind in kinds]
         direction = _DIRECTIONS.get((sides[0], sides[1]), "unknown")

@@ -166,7 +166,7 @@ def _tensile(text: str) -> MathTraits | None:
 
 def _trtllm(text: str) -> MathTraits | None:
     """`bmm_<out>_<A><B>_<acc>_t128x16x256..`: grouped GEMMs of TensorRT-LLM and FlashInfer."""
-    match = re.match(r"^(?:bmm|gemm)_[A-Z]\w*?_(\w+?)_Fp32_t(\d+x\d+x\d+)", text)
+    match = re.match(r"^(?:bmm|gemm)_[A-Z]\w{0,16}?_(\w{1,40}?)_Fp32_t(\d+x\d+x\d+)", text)
     if match is None:
         return None
     layout = _BLAS_LAYOUT.search(text.lower())

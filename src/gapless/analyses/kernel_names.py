@@ -50,7 +50,7 @@ class KernelIdentity:
 _TRITON = re.compile(r"^triton_?(poi|red|per|tem|for|spl|mm)?(?:_fused)?_(.*)$", re.S)
 _TRITON_KINDS = {"poi": "pointwise", "red": "reduction", "per": "reduction", "tem": "template", "for": "foreach",
                  "spl": "scan", "mm": "template"}  # fmt: skip
-_OLD_TRITON_SIGNATURE = re.compile(r"_(?:\d+d?e?c?)+$|__(?:\d+d?e?c?)+$")
+_OLD_TRITON_SIGNATURE = re.compile(r"_\d[\ddec]*$")
 # Inductor joins op names with '_', and names contain '_': known long names first, then single words.
 _FUSED_WORDS = re.compile(
     r"_to_copy|_unsafe_view|_unsafe_index(?:_put)?|_softmax_backward_data|_log_softmax(?:_backward_data)?|_softmax|"

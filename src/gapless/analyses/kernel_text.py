@@ -11,6 +11,7 @@ import zlib
 from dataclasses import dataclass
 
 MAX_CHARS = 4096
+_MAX_HEAD = 1024
 _CANONICAL_CHARS = 400
 
 
@@ -62,7 +63,8 @@ def split_cpp(name: str) -> CppName:
     else:
         plain.append(text[start:end])
     words = "".join(plain).split() if plain[1:] or end < len(text) else [text.removeprefix("void ").strip()]
-    return CppName(words[-1] if words and words[-1] else text, args.strip(), text[end:])
+    head = words[-1] if words and words[-1] else text
+    return CppName(shorten(head, _MAX_HEAD), args.strip(), text[end:])
 
 
 def _split_mangled(text: str) -> CppName:
