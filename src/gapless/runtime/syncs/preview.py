@@ -58,7 +58,7 @@ def preview_syncs(
     fake_args, fake_kwargs = tree_map(fake, (args, kwargs))
     stopped = ""
     try:
-        with mode, OpPreview(notes, stand_ins, restore), SourcePreview(notes, stand_ins):
+        with mode, OpPreview(mode, notes, stand_ins, restore), SourcePreview(notes, stand_ins):
             fn(*fake_args, **fake_kwargs)
     except EndlessRunError:
         stopped = f"more than {MAX_WAITS} waits, most likely a loop that ends on a value"

@@ -6,10 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+)
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from gapless.runtime.syncs.names import func_name
 from gapless.runtime.syncs.preview_notes import Notes
@@ -17,6 +22,7 @@ from gapless.runtime.syncs.preview_restore import Restore
 from gapless.runtime.syncs.standins import StandIns, answer, aten
 
 _GPU = torch.device("cuda", 0)
+_LIFTS = frozenset({aten.lift_fresh.default, aten.lift_fresh_copy.default})
 _MOVES = frozenset({"Tensor.to", "Tensor.cuda", "Tensor.cpu"})
 _FROM_VALUES = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 _READS = frozenset({
@@ -126,8 +132,9 @@ class SourcePreview(TorchFunctionMode):
 class OpPreview(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes ops that need a value or a size, answers with a stand-in, and follows where results lie."""
 
-    def __init__(self, notes: Notes, stand_ins: StandIns, restore: Restore) -> None:
+    def __init__(self, mode: FakeTensorMode, notes: Notes, stand_ins: StandIns, restore: Restore) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._mode = mode
         self._notes = notes
         self._stand_ins = stand_ins
         self._restore = restore
@@ -146,6 +153,9 @@ class OpPreview(TorchDispatchMode):  # type: ignore[no-untyped-call]
         tensors = [item for item in tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor)]
         host = not any(notes.on_gpu(tensor) for tensor in tensors) if tensors else not notes.device_named
         self._look(func, args, kwargs)
+        if func not in _LIFTS:
+            # An op on real tensors alone would run for real, and change them.
+            args, kwargs = tree_map_only(torch.Tensor, self._fake, (args, kwargs))
         try:
             result = func(*args, **kwargs)
         except (DataDependentOutputException, DynamicOutputShapeException):
@@ -156,6 +166,9 @@ class OpPreview(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 notes.add(func_name(func))
         notes.place(result, host=host)
         return result
+
+    def _fake(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor if isinstance(tensor, FakeTensor) else self._mode.from_tensor(tensor)
 
     def _look(self, func: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         notes = self._notes
