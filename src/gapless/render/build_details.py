@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from gapless.model.report import Finding, Report
@@ -59,10 +60,10 @@ def full_card(number: int, finding: Finding) -> Card:
 
 def generic_table(name: str, rows: list[dict[str, Any]]) -> Table | None:
     """A table of plain rows whose column names end in their units; None if there is nothing in them."""
-    keys = list(dict.fromkeys(key for row in rows for key in row))
+    keys = list(dict.fromkeys(key for row in rows for key in row if row[key] not in (None, "")))
     if not keys:
         return None
-    columns = [_column(k, rows) for k in keys]
+    columns = _ranked([_column(k, rows) for k in keys])
     shown = [[_cell(k, row.get(k)) for k in keys] for row in rows[:ROWS]]
     return Table(safe.line(name, 60).capitalize(), columns, shown, left_out=max(0, len(rows) - ROWS))
 
@@ -72,10 +73,29 @@ def _column(key: str, rows: list[dict[str, Any]]) -> Column:
     return Column(_title(key), "right" if number else "left", name=key in {"name", "op", "kernel", "shape", "module"})
 
 
+def _ranked(columns: list[Column]) -> list[Column]:
+    """The first column matters most, then the first numbers, then the first words, then the rest."""
+    numbers_seen, words_seen, ranked = 0, 0, [columns[0]]
+    for column in columns[1:]:
+        if column.align == "right":
+            numbers_seen += 1
+            rank = 1 if numbers_seen <= 4 or column.title == "share" else 3
+        else:
+            words_seen += 1
+            rank = 2 if words_seen <= 2 else 4
+        ranked.append(replace(column, rank=rank))
+    return ranked
+
+
 _UNITS = {"_ns": "", "_ms": "", "_us": "", "_bytes": "", "_pct": " %", "_gb_s": " GB/s", "_tflops": " TFLOP/s"}
 
 
+_TITLES = {"gb_s": "GB/s", "tflops": "TFLOP/s", "compute_share": "of peak TFLOP/s", "bandwidth_share": "of peak GB/s"}
+
+
 def _title(key: str) -> str:
+    if key in _TITLES:
+        return _TITLES[key]
     for suffix, unit in _UNITS.items():
         if key.endswith(suffix):
             return safe.line(key[: -len(suffix)], 40).replace("_", " ") + unit
@@ -103,7 +123,7 @@ def _number(key: str, value: float) -> str:
         return numbers.milliseconds(value / 1e3)
     if key.endswith("bytes"):
         return numbers.size(value)
-    if key == "share":
+    if key == "share" or key.endswith("_share"):
         return f"{value * 100:.1f} %"
     return numbers.count(value) if isinstance(value, int) else numbers.significant(value)
 
@@ -149,7 +169,7 @@ def _hosts(report: Report) -> list[Block]:
         rows = [
             [
                 words.HOST_STATES.get(part.state, safe.name(part.state)),
-                safe.name(part.detail),
+                words.HOST_DETAILS.get(part.detail, safe.name(part.detail)),
                 numbers.nanoseconds(part.ns),
                 f"{share / 10:.1f} %",
             ]

@@ -54,11 +54,13 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table's column; `name=True` marks long names that may be cut to fit."""
+    """A table's column; `name=True` marks long names that may be folded to fit. Where there is no room for all columns
+    those of the lowest `rank` stay."""
 
     title: str
     align: Align = "left"
     name: bool = False
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from gapless.model.report import Report
-from gapless.render import tones
+from gapless.render import numbers, tones
 from gapless.render.build import FINDINGS_ON_SCREEN, build_summary
 from gapless.render.build_details import build_details
 from gapless.render.document import (
@@ -38,6 +38,7 @@ SCREEN_LINES = 24
 MIN_WIDTH, MAX_WIDTH = 40, 140
 _LABEL = 7
 _NAME_WIDTH = 12
+_BETWEEN = 2
 _BAR = (12, 40)
 _DENSITIES = (
     (FINDINGS_ON_SCREEN, False),
@@ -109,7 +110,7 @@ def _draw(console: Console, block: Block) -> None:
         case Card():
             _card(console, block)
         case Code():
-            console.print(Padding(Text(block.text.rstrip("\n")), (0, 0, 0, 4)))
+            _code(console, block.text)
         case Note():
             console.print(Text(block.text, style=tones.TONES[block.tone]))
         case Command():
@@ -202,21 +203,25 @@ def _table(console: Console, block: Table) -> None:
     console.print(table)
     tail = [f"{block.left_out} more rows left out (gapless query has them all)"] if block.left_out else []
     tail += [block.note] if block.note else []
-    narrow = [c.title for i, c in enumerate(block.columns) if i not in kept]
-    tail += [f"too narrow for the columns {', '.join(narrow)}"] if narrow else []
+    narrow = len(block.columns) - len(kept)
+    tail += (
+        [f"{numbers.plural(narrow, 'column')} more where there is room (a wider terminal, --format json)"]
+        if narrow
+        else []
+    )
     if tail:
         console.print(Text("; ".join(tail), style="dim"))
 
 
 def _fitting(block: Table, width: int) -> list[int]:
-    """The first columns that fit side by side, the very first in any case."""
+    """The columns that fit side by side, by rank, the first one in any case."""
+    order = sorted(range(1, len(block.columns)), key=lambda i: (block.columns[i].rank, i))
     kept, used = [0], _least(block, 0)
-    for i in range(1, len(block.columns)):
-        used += 1 + _least(block, i)
-        if used > width:
-            break
-        kept.append(i)
-    return kept
+    for i in order:
+        if used + _BETWEEN + _least(block, i) <= width:
+            used += _BETWEEN + _least(block, i)
+            kept.append(i)
+    return sorted(kept)
 
 
 def _least(block: Table, i: int) -> int:
@@ -228,8 +233,12 @@ def _least(block: Table, i: int) -> int:
 
 
 def _two_lines(title: str) -> str:
-    head, _, tail = title.rpartition(" ")
-    return f"{head}\n{tail}" if head and len(title) > 8 else title
+    """A long title of several words on two lines, broken where the longer line is shortest."""
+    words = title.split(" ")
+    if len(title) <= 8 or len(words) == 1:
+        return title
+    breaks = [(" ".join(words[:i]), " ".join(words[i:])) for i in range(1, len(words))]
+    return "\n".join(min(breaks, key=lambda pair: max(map(len, pair))))
 
 
 def _card(console: Console, block: Card) -> None:
@@ -263,7 +272,13 @@ def _card_details(console: Console, block: Card) -> None:
         console.print(Padding(grid, (0, 0, 0, 3)))
     if block.fix:
         console.print(Padding(Text("fix", style="dim"), (0, 0, 0, 3)))
-        console.print(Padding(Text(block.fix.rstrip("\n")), (0, 0, 0, 5)))
+        _code(console, block.fix)
+
+
+def _code(console: Console, code: str) -> None:
+    """Lines to copy: never broken, however narrow the terminal."""
+    for line in code.rstrip("\n").split("\n"):
+        console.print(Text(f"     {line}".rstrip()), soft_wrap=True)
 
 
 def _command(console: Console, block: Command) -> None:

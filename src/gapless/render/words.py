@@ -51,10 +51,36 @@ HOST_STATES = {
     "wait": "waiting",
     "launch": "launching",
     "queue-full": "held up by a full launch queue",
-    "profiler": "serving the profiler",
+    "profiler": "for the profiler",
     "outside": "outside the recorded work",
 }
 """The host thread is ..."""
+
+HOST_DETAILS = {
+    "dispatch": "preparing operators (dispatch)",
+    "python": "Python code between operators",
+    "autograd": "the autograd engine",
+    "optimizer": "the optimizer's Python code",
+    "dataloader": "loading data",
+    "guard": "torch.compile's guards",
+    "compile": "compiling (torch.compile)",
+    "autotune": "autotuning kernels",
+    "collective-host": "preparing collectives",
+    "gc": "Python's garbage collection",
+    "launch": "launch calls",
+    "graph-launch": "launching CUDA graphs",
+    "queue-full": "the launch queue was full",
+    "copy-call": "copy calls",
+    "sync": "waiting for the GPU",
+    "alloc": "allocating memory",
+    "free": "freeing memory",
+    "pin": "pinning memory",
+    "event": "handling events",
+    "module-load": "loading GPU code (first use)",
+    "profiler": "the profiler itself",
+    "untraced": "not shown by the trace",
+}
+"""What the host thread was at."""
 
 ROLES = {"main": "main thread", "autograd": "autograd thread", "loader": "loader thread", "other": "other thread"}
 
