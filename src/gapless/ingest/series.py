@@ -17,7 +17,8 @@ from gapless.ingest.events import MISSING
 T = TypeVar("T")
 
 NAME_LIMIT = 16384
-"""Characters of a name that are kept (kernel names reach six thousand); longer ones are cut and end in a digest, so that distinct names stay distinct."""
+"""Characters of a name that are kept (kernel names reach six thousand). Longer ones are cut and end in a digest, so
+that distinct names stay distinct."""
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
