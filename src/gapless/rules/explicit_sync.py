@@ -26,6 +26,7 @@ from gapless.analyses.blocking import Origin
 from gapless.analyses.call_names import CallClass
 from gapless.replay.program import Program
 from gapless.replay.whatif import add_host, cut_host
+from gapless.rules._python import python_round
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Edit, Found, Outcome
 from gapless.tables.intervals import Int, as_ns
@@ -95,23 +96,3 @@ def _without(c: Context, rows: Int) -> Edit:
         return edited
 
     return edit
-
-
-def python_round(c: Context, rows: Int) -> tuple[Int, Int]:
-    """For each row of the base step, the stretch of Python it lies in: from the end of the op or call before it to the
-    start of the one after it (inside the step)."""
-    forest, program = c.s.links.forest, c.program
-    busy = (program.piece_row >= 0) & np.isin(forest.source[np.maximum(program.piece_row, 0)], (2, 3))
-    ends = np.sort(np.concatenate([program.piece_end[busy], _item_ends(c)]))
-    starts = np.sort(np.concatenate([program.piece_start[busy], program.item_start]))
-    low, high = forest.start[rows], forest.end[rows]
-    before = np.searchsorted(ends, low, side="right") - 1
-    after = np.searchsorted(starts, high, side="left")
-    left = np.where(before >= 0, ends[np.maximum(before, 0)] if ends.size else low, program.base_start)
-    right = np.where(after < starts.size, starts[np.minimum(after, max(starts.size - 1, 0))] if starts.size else high, program.base_end)
-    return np.minimum(left, low), np.maximum(right, high)
-
-
-def _item_ends(c: Context) -> Int:
-    calls = c.program.item_call
-    return c.program.item_start + as_ns(c.s.raw.calls["dur_ns"].to_numpy())[calls]
