@@ -18,6 +18,8 @@ Near the memory limit the allocator must free to go on; then less memory per ste
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gapless.analyses.call_names import CallClass
@@ -93,8 +95,6 @@ def _runs(c: Context, rows: Int) -> tuple[Int, Int]:
 
 def _half(program: Program, start: Int, end: Int) -> Program:
     cut = cut_host(program, start, end, keep_work=True)
-    from dataclasses import replace
-
     return replace(
         cut, piece_ns=(cut.piece_ns + program.piece_ns) / 2, item_ns=(cut.item_ns + program.item_ns) / 2
     )

@@ -162,8 +162,12 @@ class Context:
             row = int(forest.parent[row])
         return out[::-1]
 
-    def sites(self, rows: Int, ns: Int | None = None) -> list[SiteCost]:
-        """Sites of these forest rows: grouped by place, with count and time per step, most time first."""
+    def sites(self, rows: Int, ns: Int | None = None, steps: int | None = None) -> list[SiteCost]:
+        """Sites of these forest rows: grouped by place, with count and time per step, most time first.
+
+        `steps` is how many steps the rows come from (default: all counted ones; 1 for rows of the base step).
+        """
+        over = steps or self.step_count
         forest = self.s.links.forest
         cost = forest.end[rows] - forest.start[rows] if ns is None else ns
         spent: Counter[Place] = Counter()
@@ -176,7 +180,7 @@ class Context:
             if place not in example or forest.end[row] - forest.start[row] > example[place][1]:
                 example[place] = int(forest.start[row]), int(forest.end[row] - forest.start[row])
         return [
-            SiteCost(place, count[place] / self.step_count, ns / self.step_count, *example[place])
+            SiteCost(place, count[place] / over, ns / over, *example[place])
             for place, ns in spent.most_common()
         ]
 
@@ -191,12 +195,13 @@ class Context:
 
     @cached_property
     def typical_gap_ns(self) -> float:
-        """Host time between two ops, without the profiler: median of the program's Python pieces; 3 us if none."""
+        """Host time between two ops, without the profiler: lower quartile of the program's Python pieces (the upper ones
+        hold faults); 3 us if there are few."""
         program, forest = self.program, self.s.links.forest
         row = program.piece_row
         source = np.where(row >= 0, forest.source[np.maximum(row, 0)], FRAME)
         gaps = program.piece_ns[np.isin(source, (ANNOTATION, FRAME)) & (program.piece_ns > 0)]
-        return float(np.median(gaps)) if gaps.size >= 5 else DEFAULT_GAP_NS
+        return float(np.percentile(gaps, 25)) if gaps.size >= 5 else DEFAULT_GAP_NS
 
     @cached_property
     def typical_op_ns(self) -> float:

@@ -28,7 +28,8 @@ class Found:
     the assumptions that bound the gain (None: same as `edit`). `floor_ns` is the least step time the fix can reach for
     a reason outside the program, as (expected, cautious, hopeful), e.g. how fast loader workers deliver.
 
-    `gain_note` says why no gain is computed where `edit` is None."""
+    `outside_ns` is time per step that the fix saves but the representative step does not hold (a pause in one step of
+    many). `gain_note` says why no gain is computed where `edit` is None."""
 
     title: str
     sites: list[SiteCost]
@@ -39,6 +40,7 @@ class Found:
     cautious: Edit | None = None
     hopeful: Edit | None = None
     floor_ns: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    outside_ns: float = 0.0
     assumptions: list[str] = field(default_factory=list)
     gain_note: str = ""
 

@@ -19,6 +19,8 @@ batch is made by the step before, it cannot be copied ahead.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gapless.analyses.copies import copy_traits
@@ -102,8 +104,6 @@ def _asynchronous(
     c: Context, program: Program, start: np.ndarray, end: np.ndarray, speed: float, found: Transfers  # type: ignore[type-arg]
 ) -> tuple[Program, np.ndarray]:  # type: ignore[type-arg]
     """The copies at pinned speed, their calls returning at once; and which activities they are."""
-    from dataclasses import replace
-
     items = inside_items(program, start, end)
     rows = np.isin(program.act_row, found.activity)
     size = as_ns(c.s.raw.activities["size_bytes"].fill_null(0).to_numpy())

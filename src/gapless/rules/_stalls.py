@@ -1,0 +1,53 @@
+"""Where does the main thread do something long that is neither an op nor a call?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.analyses.causes import Cause
+from gapless.analyses.host import CALL, OP
+from gapless.rules.context import Context
+from gapless.tables.intervals import Int
+
+NAMED_ELSEWHERE = (Cause.DATALOADER, Cause.GC, Cause.COMPILE, Cause.AUTOTUNE, Cause.PROFILER, Cause.GUARD)
+
+
+@dataclass(frozen=True, slots=True)
+class Stalls:
+    """Event-free stretches of the base step, longest first: start, end, clean host ns, the longest piece's forest row,
+    and the rows of the events before and after (-1: none)."""
+
+    start: Int
+    end: Int
+    ns: Int
+    row: Int
+    before: Int
+    after: Int
+
+
+def stalls(c: Context, least_ns: float) -> Stalls:
+    """Stretches of at least `least_ns` without op or call; pieces that another rule explains break a stretch."""
+    program, forest = c.program, c.s.links.forest
+    row = program.piece_row
+    source = np.where(row >= 0, forest.source[np.maximum(row, 0)], -1)
+    cause = np.where(row >= 0, c.s.states.cause_of_row[np.maximum(row, 0)], int(Cause.PYTHON))
+    free = ~np.isin(source, (OP, CALL)) & ~np.isin(cause, [int(k) for k in NAMED_ELSEWHERE])
+    change = np.ones(row.size, dtype=bool)
+    if row.size:
+        change[1:] = (free[1:] != free[:-1]) | (program.piece_item[1:] != program.piece_item[:-1])
+    group = np.cumsum(change) - 1
+    total = np.bincount(group, weights=program.piece_ns * free) if row.size else np.zeros(0)
+    chosen = np.flatnonzero(total >= least_ns)
+    chosen = chosen[np.argsort(-total[chosen], kind="stable")]
+    out: list[tuple[int, int, int, int, int, int]] = []
+    for one in chosen.tolist():
+        pieces = np.flatnonzero(group == one)
+        longest = int(pieces[np.argmax(program.piece_ns[pieces])])
+        first, last = int(pieces[0]), int(pieces[-1])
+        before = int(row[first - 1]) if first > 0 else -1
+        after = int(row[last + 1]) if last + 1 < row.size else -1
+        out.append((int(program.piece_start[first]), int(program.piece_end[last]), int(total[one]), int(row[longest]), before, after))
+    columns = np.array(out, dtype=np.int64).reshape(-1, 6)
+    return Stalls(*(columns[:, i] for i in range(6)))

@@ -1,0 +1,107 @@
+"""# gc-pause: Python collects garbage inside the step
+
+## What it does
+Finds garbage collections that the trace proves: `gc.collect` or `Python GC` frames (`with_stack`), or the collections
+that `gapless run` writes into the metadata. One in many steps is a finding too, because it will come again.
+
+## Why it costs
+A collection walks all live containers while nothing is launched: 1 to 400 ms in jobs with many objects, at other times
+on each rank, so that ranks also wait for each other.
+
+## How the gain is computed
+The collections go; if only some steps hold one, their mean per step is added to the step and saved. Cautious: half.
+
+## When it may be wrong
+Without stacks and without our recorder a collection cannot be told from other host time (see `host-stall`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gapless.analyses.causes import Cause
+from gapless.replay.program import Program
+from gapless.rules.context import Context
+from gapless.rules.outcome import Clean, Found, Outcome, Unknown
+from gapless.tables.segments import split_by
+
+CODE = KIND = "gc-pause"
+MIN_SHARE = 0.005
+
+FIX = """\
+import gc
+gc.collect(); gc.freeze()          # once after warm-up: what lives now is never walked again
+gc.disable()                       # no collection at a random moment
+for step, batch in enumerate(loader):
+    ...
+    if step % 500 == 0:
+        gc.collect()               # all ranks at the same step
+# and remove gc.collect() from the step itself
+"""
+
+
+def check(c: Context) -> Outcome:
+    """Are there collections in the counted steps?"""
+    s = c.s
+    if s.states.main < 0:
+        return Clean()
+    line = s.states.causes[s.states.main]
+    steps = np.array(c.counted_steps)
+    piece, query, low, high = split_by(line, s.steps.start[steps], s.steps.end[steps])
+    is_gc = line[2][piece] == int(Cause.GC)
+    per_step = np.zeros(steps.size, dtype=np.int64)
+    np.add.at(per_step, query[is_gc], (high - low)[is_gc])
+    total = int(per_step.sum())
+    if total == 0:
+        if s.raw.frames.height == 0 and not (s.raw.meta.recorder or {}).get("gc"):
+            return Unknown(
+                "collections show only in stacks or in our recorder's metadata",
+                "record with `gapless run`, or with with_stack=True",
+            )
+        return Clean()
+    wall = float((s.steps.end - s.steps.start)[steps].sum())
+    if total < MIN_SHARE * wall:
+        return Clean()
+    in_base = _gc_pieces(c, c.program)
+    held = float(c.program.piece_ns[in_base].sum())
+    mean = total / steps.size
+    rows = _gc_rows(c)
+    return Found(
+        f"Python collects garbage for {mean / 1e6:.1f} ms a step",
+        c.sites(rows),
+        lambda program: _without(c, program, 0.0),
+        [
+            f"{total / 1e6:.1f} ms in {int((per_step > 0).sum())} of {steps.size} steps, the longest "
+            f"{int(per_step.max()) / 1e6:.1f} ms",
+        ],
+        "If objects are created faster than reference counting frees them (cycles), collections are needed now and then.",
+        FIX,
+        cautious=lambda program: _without(c, program, 0.5),
+        outside_ns=max(mean - held, 0.0),
+        assumptions=["collections can be moved to rare, chosen moments"],
+    )
+
+
+def _gc_pieces(c: Context, program: Program) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    s = c.s
+    rows = program.piece_row
+    by_row = np.where(rows >= 0, s.states.cause_of_row[np.maximum(rows, 0)] == int(Cause.GC), False)
+    line = s.states.causes[s.states.main]
+    piece, query, low, high = split_by(line, program.piece_start, program.piece_end)
+    inside = np.zeros(rows.size, dtype=np.int64)
+    is_gc = line[2][piece] == int(Cause.GC)
+    np.add.at(inside, query[is_gc], (high - low)[is_gc])
+    return np.asarray(by_row | (inside * 2 > program.piece_end - program.piece_start))
+
+
+def _without(c: Context, program: Program, share: float) -> Program:
+    pieces = _gc_pieces(c, program)
+    return replace(program, piece_ns=np.where(pieces, program.piece_ns * share, program.piece_ns))
+
+
+def _gc_rows(c: Context) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    forest = c.s.links.forest
+    rows = np.flatnonzero((c.s.states.cause_of_row == int(Cause.GC)) & c.counted_rows & (forest.source == 1))
+    return c.outermost(rows) if rows.size else rows
