@@ -53,7 +53,7 @@ def complete(*words: str) -> list[str]:
     [
         (["rep"], ["report"]),
         (["report", "--form"], ["--format"]),
-        (["report", "--format", ""], ["text", "json", "markdown"]),
+        (["report", "--format", ""], ["text", "json", "markdown", "html"]),
         (["query", "--format", "p"], ["parquet"]),
         (["completions", ""], ["bash", "fish", "zsh"]),
         (["report", "tra"], []),

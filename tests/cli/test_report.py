@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gapless.cli import main
+
 from .harness import AFTER, BEFORE, gapless, one_line
 
 
@@ -43,7 +45,8 @@ def test_width_and_colour_are_the_users() -> None:
     wide = gapless("report", BEFORE, "--no-cache", "--full", COLUMNS="140").stdout
     narrow = gapless("report", BEFORE, "--no-cache", "--full", COLUMNS="60").stdout
     assert max(map(len, wide.splitlines())) > 80
-    assert max(len(line) for line in narrow.splitlines() if not line.startswith("Next")) <= 60
+    code = ("Next ", "     ")
+    assert max(len(line) for line in narrow.splitlines() if not line.startswith(code)) <= 60
     assert "\x1b[" in gapless("report", BEFORE, "--no-cache", "--color", "always").stdout
 
 
@@ -54,6 +57,20 @@ def test_the_output_file_means_the_format(tmp_path: Path) -> None:
     assert json.loads(target.read_text())["schema"] == "gapless.report/1"
     gapless("report", BEFORE, "--no-cache", "-o", tmp_path / "r.md")
     assert (tmp_path / "r.md").read_text().startswith("**")
+
+
+def test_a_page_shows_one_trace(tmp_path: Path, ranks: Path) -> None:
+    target = tmp_path / "r.html"
+    assert gapless("report", BEFORE, "--no-cache", "-o", target).returncode == 0
+    assert target.read_text().startswith("<!doctype html>")
+    done = gapless("report", ranks, "--no-cache", "--format", "html")
+    assert done.stderr.splitlines()[-1].startswith("gapless: a page shows one trace, but 2 were read")
+
+
+def test_a_page_does_not_flood_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["report", str(BEFORE), "--format", "html"]) == 2
+    assert "name a file with -o FILE" in capsys.readouterr().err
 
 
 def test_stdin() -> None:

@@ -27,10 +27,14 @@ Writer = Callable[[Sequence["ReportView"], Look], str]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One output format: the file names that mean it, and its writer of one or several reports."""
+    """One output format: the file names that mean it, and its writer of one or several reports.
+
+    What is not `for_people` would only flood a terminal: it needs a file or a pipe.
+    """
 
     suffixes: tuple[str, ...]
     write: Writer
+    for_people: bool = True
 
 
 def choose(asked: str | None, output: str | None) -> str:
@@ -67,9 +71,21 @@ def _json(views: Sequence[ReportView], _: Look) -> str:
     return json_.dumps(reports[0] if len(reports) == 1 else reports)
 
 
+def _html(views: Sequence[ReportView], look: Look) -> str:
+    if len(views) != 1:
+        raise UsageError(f"a page shows one trace, but {len(views)} were read; name one file, or choose it by --rank")
+    from gapless.analyses.timeline import timeline
+    from gapless.render.html import render_html
+
+    view = views[0]
+    study = view.trace.study(view.options.study())
+    return render_html(view.report, timeline(study, view.report.findings, full=look.full), full=look.full)
+
+
 FORMATS: dict[str, Format] = {
     "text": Format((".txt",), _text),
     "json": Format((".json",), _json),
     "markdown": Format((".md", ".markdown"), _markdown),
+    "html": Format((".html", ".htm"), _html, for_people=False),
 }
 """Format -> how it is written; several reports (ranks) become one text, one page, one JSON list."""

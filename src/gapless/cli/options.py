@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
-from pathlib import Path
 
 from gapless.model.errors import UsageError
 
@@ -44,18 +42,6 @@ def add_color(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="colour the text (default: on a terminal, unless NO_COLOR is set)",
     )
-
-
-def cache_dir(args: argparse.Namespace) -> Path | None:
-    """The cache's folder: as named by flag or environment, else in the user's cache; None where there is no home."""
-    named = args.cache_dir or os.environ.get("GAPLESS_CACHE_DIR")
-    if named:
-        return Path(named)
-    base = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
-    try:
-        return (Path(base) if base else Path.home() / ".cache") / "gapless"
-    except RuntimeError:
-        return None
 
 
 def regex(text: str) -> str:

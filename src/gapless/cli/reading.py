@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from gapless.cli import options
 from gapless.cli.progress import ReadProgress
 
 if TYPE_CHECKING:
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 def load(path: str, args: argparse.Namespace) -> Trace:
     """The trace at `path`; `-` is stdin."""
     from gapless import api
+    from gapless.store import default_cache_dir
 
     with ReadProgress("stdin" if path == "-" else PurePath(path).name) as progress:
         return api.load(
             sys.stdin.buffer if path == "-" else path,
             cache=not args.no_cache,
-            cache_dir=options.cache_dir(args),
+            cache_dir=Path(args.cache_dir) if args.cache_dir else default_cache_dir(os.environ),
             progress=progress,
         )

@@ -18,6 +18,8 @@ VERBS: dict[str, str] = {
     "explain": "print the page of a check: what it finds, why it matters, how to fix it",
     "demo": "report on a pair of small traces that ship with gapless",
     "run": "record a good trace of an unmodified script or module, then report on it",
+    "bench": "time a function or statement on CPU and GPU, or compare several",
+    "syncs": "run a script and say which of its lines wait for the GPU, how long, why, and what to write instead",
     "calibrate": "measure what recording costs on this machine, so that predictions subtract the right amount",
     "completions": "print the completion file of a shell",
 }

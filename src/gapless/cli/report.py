@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from gapless.cli import formats, options, output
@@ -33,6 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Report on every trace; a file of a folder that is no trace is named and left out."""
     form = formats.choose(args.format, args.output)
+    if not formats.FORMATS[form].for_people and args.output is None and sys.stdout.isatty():
+        raise UsageError(f"--format {form} would flood the terminal; name a file with -o FILE")
     views, failed = [], 0
     sources = expand(args.trace)
     for source in sources:

@@ -204,11 +204,7 @@ def _table(console: Console, block: Table) -> None:
     tail = [f"{block.left_out} more rows left out (gapless query has them all)"] if block.left_out else []
     tail += [block.note] if block.note else []
     narrow = len(block.columns) - len(kept)
-    tail += (
-        [f"{numbers.plural(narrow, 'column')} more where there is room (a wider terminal, --format json)"]
-        if narrow
-        else []
-    )
+    tail += [f"{numbers.plural(narrow, 'column')} more in a wider terminal or --format json"] if narrow else []
     if tail:
         console.print(Text("; ".join(tail), style="dim"))
 

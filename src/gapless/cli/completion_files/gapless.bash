@@ -3,10 +3,10 @@
 _gapless() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} words=
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="report info query explain demo run calibrate completions --help --version"
+        words="report info query explain demo run bench syncs calibrate completions --help --version"
     else
         case "$verb $prev" in
-            "report --format") words="text json markdown" ;;
+            "report --format") words="text json markdown html" ;;
             "report -o" | "report --output") words="" ;;
             "report --color") words="auto always never" ;;
             "report --step") words="" ;;
@@ -32,6 +32,21 @@ _gapless() {
             "run --max-mb") words="" ;;
             "run --stacks") words="always window never" ;;
             "run -o" | "run --output") words="" ;;
+            "bench -s" | "bench --setup") words="" ;;
+            "bench --l2") words="both warm cold" ;;
+            "bench --budget") words="" ;;
+            "bench --headline") words="" ;;
+            "bench --max-us") words="" ;;
+            "bench --format") words="text json" ;;
+            "bench -o" | "bench --output") words="" ;;
+            "syncs --warmup") words="" ;;
+            "syncs --layers") words="" ;;
+            "syncs --trace-steps") words="" ;;
+            "syncs --allow") words="" ;;
+            "syncs --budget") words="" ;;
+            "syncs --on") words="report warn raise" ;;
+            "syncs --top") words="" ;;
+            "syncs -o" | "syncs --output") words="" ;;
             "calibrate --format") words="text json" ;;
             "calibrate --seconds") words="" ;;
             *) case "$verb $cur" in
@@ -41,6 +56,8 @@ _gapless() {
                 "explain -"*) words="-h --help --color" ;;
                 "demo -"*) words="-h --help --full --color" ;;
                 "run -"*) words="-h --help --step-on --steps --skip --max-events --max-mb --stacks --memory --sync-events -o --output --no-report" ;;
+                "bench -"*) words="-h --help -s --setup --l2 --budget --headline --no-graph --no-kernels --grad-to-none --max-us --format -o --output" ;;
+                "syncs -"*) words="-h --help --warmup --layers --deps --no-races --trace --trace-steps --allow --budget --on --top -o --output" ;;
                 "calibrate -"*) words="-h --help --format --seconds" ;;
                 "completions -"*) words="-h --help" ;;
                 "completions "*) words="bash fish zsh" ;;
