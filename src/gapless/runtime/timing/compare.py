@@ -26,6 +26,7 @@ from gapless.runtime.timing.comparison import Comparison, Row
 from gapless.runtime.timing.measure import backend_for, batch_timer
 from gapless.runtime.timing.options import Options
 from gapless.runtime.timing.sampling import warm_until_steady
+from gapless.runtime.timing.stats import modes
 from gapless.runtime.timing.subject import Subject
 
 __all__ = ["compare", "compare_with"]
@@ -109,6 +110,11 @@ def compare_with(backend: Backend, subjects: Mapping[str, Subject], options: Opt
     have_cycles = all(len(cycles[n]) == len(times[n]) for n in names)
     if invalid:
         warnings.append(f"{invalid} blocks were invalid (the blocker did not outlive the queueing) and left out")
+    warnings += [
+        f"H16 {name}: two modes, {found.fast_us:.3g} and {found.slow_us:.3g} us; no one ratio holds"
+        for name in names
+        if (found := modes([t for pair in times[name] for t in pair])) is not None
+    ]
     warnings += [f"H11 {text}" for text in evidence.constant_inputs(next(iter(subjects.values())).inputs)]
     return Comparison(
         names=names,

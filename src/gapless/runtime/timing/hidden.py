@@ -23,6 +23,7 @@ __all__ = ["find_syncs"]
 
 _TORCH = str(Path(torch.__file__).parent)
 _HERE = str(Path(__file__).parent)
+_SKIPPED = (_TORCH, _HERE, str(warnings.__file__))
 _WAITS: tuple[tuple[Any, str, str], ...] = (
     (torch.cuda, "synchronize", "device"),
     (torch.accelerator, "synchronize", "device"),
@@ -36,7 +37,7 @@ def _user_site() -> tuple[str, int]:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((_TORCH, _HERE)):
+        if not name.startswith(_SKIPPED):
             return name, frame.f_lineno
         if frame.f_back is None:
             return name, frame.f_lineno

@@ -153,7 +153,8 @@ class Summary:
     @property
     def drifts(self) -> bool:
         """Whether a trend is sure (z above 3) and larger than both the interval and half a percent."""
-        width = self.ci_high_us - self.ci_low_us
+        # A trend is itself autocorrelation: the interval that it widened must not hide it.
+        width = (self.ci_high_us - self.ci_low_us) / widening(self.rho1)
         return abs(self.trend_z) > 3 and abs(self.drift_us) > max(width, 0.005 * self.median_us)
 
 
