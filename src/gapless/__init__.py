@@ -2,23 +2,25 @@
 
     t = gapless.load("trace.json.gz")      # a Trace: t.kernels, t.ops, t.syncs, t.gaps ... are lazy frames
     gapless.report(t)                      # shows itself in a notebook; .report, .to_dict()
+    gapless.measure(fn)                    # with torch: honest GPU timing; also compare, profile, watch_syncs, streams
 
-Importing the package loads nothing else: each name is fetched when it is first used.
+Importing the package loads nothing else: each name is fetched when it is first used. `__init__.pyi` has their types.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __version__ = "0.1.0"
-
-if TYPE_CHECKING:
-    from gapless.api import load as load
-    from gapless.api import report as report
 
 _HOMES = {
     "load": "gapless.api",
     "report": "gapless.api",
+    "profile": "gapless.runtime.recorder.inline",
+    "measure": "gapless.runtime.timing",
+    "compare": "gapless.runtime.timing",
+    "watch_syncs": "gapless.runtime.syncs",
+    "streams": "gapless.runtime",
 }
-"""Public name -> the module it is fetched from on first use."""
+"""Public name -> the module it is fetched from on first use; those in `gapless.runtime` need torch."""
 
 __all__ = ["__version__", *_HOMES]
 
@@ -28,7 +30,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
         raise AttributeError(f"module 'gapless' has no attribute {name!r}; it has {', '.join(__all__)}")
     import importlib
 
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    home = importlib.import_module(_HOMES[name])
+    value = getattr(home, name, None) or importlib.import_module(f"{_HOMES[name]}.{name}")
     globals()[name] = value
     return value
 

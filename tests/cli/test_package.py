@@ -1,0 +1,39 @@
+"""The package hands out its names on first use, and says what it has."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+import gapless
+
+from .harness import python
+
+
+def test_reading_needs_no_torch() -> None:
+    code = "import sys, gapless; gapless.load, gapless.report; print('torch' in sys.modules, 'polars' in sys.modules)"
+    assert python(code) == "False True\n"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.parametrize("name", sorted(gapless._HOMES))
+def test_every_public_name_can_be_had(name: str) -> None:
+    assert python(f"import gapless; print(callable(gapless.{name}) or gapless.{name}.__name__)") in {
+        "True\n",
+        f"gapless.runtime.{name}\n",
+    }
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(AttributeError, match="it has __version__, load, report"):
+        gapless.nonsense  # noqa: B018
+    assert "load" in dir(gapless)
+
+
+def test_the_stub_names_the_same() -> None:
+    stub = ast.parse((Path(gapless.__file__).parent / "__init__.pyi").read_text())
+    imported = {alias.asname for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert imported == set(gapless._HOMES)
