@@ -26,13 +26,15 @@ _KEY_BYTES = 128
 class Cutter:
     """Passes `[...]` of whole events on, at least `chunk_bytes` at a time; the receiver must copy what it keeps.
 
-    `before` is the text up to the event list, `rest` what follows the last cut. `bare` says that the text is a list.
+    `before` is the text up to the event list, `rest` what follows the last cut. `bare` says that the text is a list,
+    `odd_separators` counts cuts where not one comma lay between two events.
     """
 
     def __init__(self, chunk_bytes: int, emit: Callable[[memoryview], None]) -> None:
         self.before = b""
         self.bare = False
         self.found = False
+        self.odd_separators = 0
         self._chunk_bytes = chunk_bytes
         self._emit = emit
         self._text = bytearray()
@@ -56,7 +58,7 @@ class Cutter:
         """Cut a last time."""
         borders = list(BORDER.finditer(self._text, max(len(self._text) - LAST_BYTES, 1))) if self.found else []
         if borders:
-            self._pass(borders[-1].start() + 1, borders[-1].end())
+            self._pass(borders[-1])
 
     def _find_list(self, new: int) -> None:
         start = len(self._text) - len(self._text.lstrip())
@@ -73,12 +75,14 @@ class Cutter:
 
     def _cut(self, new: int) -> None:
         while border := BORDER.search(self._text, max(new, self._chunk_bytes)):
-            self._pass(border.start() + 1, border.end())
+            self._pass(border)
             new = 0
 
-    def _pass(self, end: int, begin: int) -> None:
-        """Emit the events up to `end`; keep the text from `begin`."""
+    def _pass(self, border: re.Match[bytes]) -> None:
+        """Emit the events before `border`; keep the text after it."""
         text = self._text
+        end, begin = border.start() + 1, border.end()
+        self.odd_separators += border.group().count(b",") != 1
         covered = text[end]
         text[end] = ord("]")
         with memoryview(text) as view, view[: end + 1] as events:

@@ -13,7 +13,7 @@ from gapless.ingest.assemble import Assembler, Lanes, described, table_from
 from gapless.ingest.categories import Group, is_annotation
 from gapless.ingest.columns import Chunk
 from gapless.ingest.gather import Rows, gather
-from gapless.ingest.issues import Issues
+from gapless.ingest.issues import Issues, shorten
 from gapless.ingest.notes import note_oddities, note_refused
 from gapless.ingest.raw import RawTrace
 from gapless.ingest.setaside import set_aside
@@ -137,7 +137,11 @@ def _thread_names(
 
 def _nothing(file: File, chunks: Sequence[Chunk]) -> str:
     events = sum(chunk.events for chunk in chunks)
+    refused = sum(len(chunk.refused) for chunk in chunks)
+    kinds = sorted({kind.strip() for chunk in chunks for kind in chunk.unknown})[:5]
+    found = f" ({refused} have senseless times)" if refused else ""
+    found += f" (unknown kinds: {shorten(', '.join(kinds))})" if kinds else ""
     return (
-        f"{file.path}: a trace with {events} events but none that can be used, so there is nothing to report; "
+        f"{file.path}: a trace with {events} events{found} but none that can be used, so there is nothing to report; "
         "record again with at least one step inside the profiler's active window"
     )

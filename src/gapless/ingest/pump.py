@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import cast
 
-from isal import isal_zlib
+from gapless.ingest.gunzip import MAGIC, Gunzip
+from gapless.ingest.source import Readable, one_line
+from gapless.model.errors import GaplessError
 
-from gapless.ingest.source import Readable
-
-GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 
-_GzipError = cast("type[Exception]", isal_zlib.error)
-
 _READ_PACKED = 128 << 10
-"""Bytes read at once from a gzip source: traces shrink 10 to 20 times, so a block unpacks to some 2 MB."""
-_READ_PLAIN = 4 << 20
+_READ_PLAIN = 2 << 20
+"""Bytes read at once; traces shrink 10 to 20 times in gzip."""
 
 Progress = Callable[[int, int | None], None]
 
@@ -25,14 +21,15 @@ Progress = Callable[[int, int | None], None]
 class Pump:
     """Iterates over blocks of text; afterwards tells what was read and whether the source was cut or damaged."""
 
-    def __init__(self, source: Readable, size: int | None, progress: Progress | None) -> None:
+    def __init__(self, source: Readable, name: str, size: int | None, progress: Progress | None) -> None:
         self._source = source
+        self._name = name
         self._size = size
         self._progress = progress
         self._hash = hashlib.sha256()
-        self._next = self._fetch(_READ_PACKED)
-        self.packed = self._next[:2] == GZIP_MAGIC
         self.size_bytes = 0
+        self._next = self._fetch(_READ_PACKED)
+        self.packed = self._next[:2] == MAGIC
         self.text_bytes = 0
         self.cut = False
         self.damage = ""
@@ -43,7 +40,13 @@ class Pump:
         return self._hash.hexdigest()
 
     def _fetch(self, size: int) -> bytes:
-        data = self._source.read(size)
+        try:
+            data = self._source.read(size)
+        except (OSError, ValueError) as error:
+            raise GaplessError(
+                f"{self._name}: reading failed after {self.size_bytes} bytes ({one_line(error)}); "
+                "check the disk or connection, or copy the file and try again"
+            ) from error
         if isinstance(data, str):
             data = data.encode("utf-8", "surrogateescape")
         return bytes(data)
@@ -70,21 +73,8 @@ class Pump:
             yield text
 
     def _unpacked(self) -> Iterator[bytes]:
-        """Text of all gzip members; bytes after the last member that are no member are ignored."""
-        member = isal_zlib.decompressobj(wbits=31)
+        gunzip = Gunzip()
         for stored in self._stored():
-            data = stored
-            while data and not self.damage:
-                if member.eof:
-                    data = data.lstrip(b"\0")
-                    if not data.startswith(GZIP_MAGIC):
-                        break
-                    member = isal_zlib.decompressobj(wbits=31)
-                try:
-                    text = member.decompress(data)
-                except _GzipError as error:
-                    self.damage = str(error)
-                    break
-                yield text
-                data = member.unused_data if member.eof else b""
-        self.cut = not member.eof
+            yield from gunzip.feed(stored)
+        self.damage = gunzip.damage
+        self.cut = gunzip.cut and not gunzip.damage

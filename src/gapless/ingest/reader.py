@@ -18,7 +18,7 @@ from gapless.ingest.cutter import Cutter
 from gapless.ingest.interns import Dictionaries
 from gapless.ingest.issues import Issues
 from gapless.ingest.pump import Progress, Pump
-from gapless.ingest.salvage import salvage
+from gapless.ingest.salvage import note_separators, salvage
 from gapless.ingest.sniff import looks_like
 from gapless.ingest.source import Source, open_source
 from gapless.ingest.workers import Pool, Result, WorkerDiedError, can_fork, decode
@@ -79,7 +79,7 @@ def _read(source: Source, progress: Progress | None, keep_frames: bool, chunk_by
     collecting = gc.isenabled()
     gc.disable()  # millions of short-lived objects, none in cycles
     try:
-        pump = Pump(opened, size, progress)
+        pump = Pump(opened, name, size, progress)
         contents = _contents(pump, name, issues, keep_frames, chunk_bytes, fork)
     finally:
         if collecting:
@@ -114,6 +114,7 @@ def _contents(pump: Pump, name: str, issues: Issues, keep_frames: bool, chunk_by
     finally:
         pool.close()
     chunks, after = _joined([*results, cutter.rest], pool, issues, keep_frames)
+    note_separators(cutter.odd_separators, issues)
     top: dict[str, object] = {}
     if not cutter.bare:
         top = toplevel.parse(cutter.before, issues, closed=False)

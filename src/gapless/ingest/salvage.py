@@ -34,10 +34,14 @@ _DETAILS = {
     repair.CONTROL: "raw control characters inside strings; kept",
     repair.BARE_WORD: "bare nan, inf or N/A where JSON wants a value; read as missing",
     repair.COMMA_DECIMAL: "numbers with a decimal comma (a locale leaked into the recorder); read as meant",
-    repair.STRAY_COMMA: "stray commas or empty values; skipped",
+    repair.STRAY_COMMA: "stray or missing commas, empty values; read as meant",
     "invalid-utf8": "bytes that are not UTF-8; replaced",
     "odd-types": "events whose fields have unusual types; what fits was read",
 }
+
+
+_EVENT = re.compile(rb'(?<=[,\n}])[ \t\r]*\{\s*"(?:ph|cat|name|ts)"\s*:')
+"""Where an event may begin amid text that is broken."""
 
 
 @dataclass(slots=True)
@@ -62,7 +66,7 @@ class _Stretch:
     def run(self) -> Salvaged:
         for border in BORDER.finditer(self.text):
             if border.group().count(b",") != 1:
-                self.issues.add(repair.STRAY_COMMA, "repaired", 1, _DETAILS[repair.STRAY_COMMA], "between two events")
+                note_separators(1, self.issues)
             self.ends.append(border.start() + 1)
             self.starts.append(border.end())
         self.ends.append(len(self.text))
@@ -86,20 +90,33 @@ class _Stretch:
 
     def _one(self, i: int) -> int:
         """Read the event that begins piece `i`; returns how many pieces were used."""
-        piece = self.text[self.starts[i] : self.ends[i]]
-        if not piece.strip() or self._decoded(piece) or self._list_end(piece, self.starts[i]):
+        piece, start = self.text[self.starts[i] : self.ends[i]], self.starts[i]
+        if not piece.strip() or self._decoded(piece) or self._list_end(piece, start):
             return 1
-        used = self._joined(i)
-        if used:
+        if used := self._joined(i):
             return used
         if self._repaired(piece):
             return 1
-        if self.last and i == len(self.starts) - 1:
-            self.result.cut_off = piece
-        else:
-            what = "events that no repair makes readable; left out of every number"
-            self.issues.add("unreadable-event", "loss", 1, what, piece.decode("utf-8", "replace"))
+        last = self.last and i == len(self.starts) - 1
+        begins = [0, *(found.start() for found in _EVENT.finditer(piece, 1))]
+        for begin, end in zip(begins, [*begins[1:], len(piece)], strict=True):
+            if self.result.end is not None:
+                break
+            self._part(piece[begin:end].rstrip(b" \t\r\n,"), start + begin, last=last and end == len(piece))
         return 1
+
+    def _part(self, part: bytes, start: int, *, last: bool) -> None:
+        """Read what may be an event amid broken text: all of it, or the whole object that it begins with."""
+        if self._decoded(part) or self._list_end(part, start) or self._repaired(part):
+            return
+        whole = _object_end(part)
+        if whole and self._decoded(part[:whole]):
+            part = part[whole:].lstrip(b" \t\r\n,")
+        if last:
+            self.result.cut_off = part
+        elif part:
+            what = "events that no repair makes readable; left out of every number"
+            self.issues.add("unreadable-event", "loss", 1, what, part.decode("utf-8", "replace"))
 
     def _decoded(self, piece: bytes) -> bool:
         return self._fits(piece, event_decoder.decode) or self._loose(piece)
@@ -160,6 +177,22 @@ class _Stretch:
         except (repair.BeyondRepairError, *JSON_PROBLEMS):
             return False
         return isinstance(values, dict) and self._kept(values, kinds | repairs or {"odd-types": text})
+
+
+def _object_end(text: bytes) -> int:
+    """Where the object ends that `text` begins with; 0 if it does not end."""
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        first = token.group()[:1]
+        depth += (first in b"{[") - (first in b"}]")
+        if depth <= 0:
+            return token.end()
+    return 0
+
+
+def note_separators(count: int, issues: Issues) -> None:
+    """Count places where not one comma lies between two events."""
+    issues.add(repair.STRAY_COMMA, "repaired", count, _DETAILS[repair.STRAY_COMMA], "between two events")
 
 
 def salvage(text: bytes, issues: Issues, *, last: bool) -> Salvaged:

@@ -38,6 +38,11 @@ def open_source(source: Source) -> tuple[Readable, str, int | None]:
     return source, str(getattr(source, "name", "(stream)")), None
 
 
+def one_line(error: Exception) -> str:
+    """Kind and text of an error on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+
+
 def _open_url(url: str) -> tuple[Readable, str, int | None]:
     try:
         import fsspec
@@ -49,7 +54,7 @@ def _open_url(url: str) -> tuple[Readable, str, int | None]:
         opened = fsspec.open(url, "rb").open()
     except Exception as error:
         raise UsageError(
-            f"{url}: cannot be opened ({type(error).__name__}: {error}); check the address or download the file"
+            f"{url}: cannot be opened ({one_line(error)}); check the address or download the file"
         ) from error
     size = getattr(opened, "size", None)
     return opened, url, size if isinstance(size, int) else None
