@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gapless.analyses.host import FRAME, OP
+from gapless.analyses.host import FRAME, OP, HostForest
 from gapless.analyses.links import Links, user_op_mask
 from gapless.ingest.raw import RawTrace
 from gapless.tables.coding import categories, codes, matches
-from gapless.tables.intervals import Int
+from gapless.tables.intervals import Int, as_ns
 from gapless.tables.nesting import nearest, topmost
 
 _FRAME = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<func>.*)$", re.DOTALL)
@@ -40,11 +40,20 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """For every forest row: forest rows of its outermost op, module frame and user frame; -1 for none."""
+    """For every forest row: forest rows of its outermost op, module frame and user frame; -1 for none.
+
+    `key` numbers the distinct places (equal op, module and frame names share one), `known[key]` is the place.
+    """
 
     op: Int
     module: Int
     frame: Int
+    key: Int
+    known: tuple[Place, ...]
+
+    def place(self, row: int) -> Place:
+        """The place of one forest row."""
+        return self.known[int(self.key[row])]
 
 
 def is_user_frame(name: str) -> bool:
@@ -66,31 +75,41 @@ def find_places(raw: RawTrace, links: Links) -> Places:
     if raw.frames.height:
         is_module[forest.of_frame] = matches(raw.frames["name"], lambda name: name.startswith("nn.Module: "))
         is_user[forest.of_frame] = matches(raw.frames["name"], is_user_frame)
-    return Places(op, nearest(is_module, forest.parent), nearest(is_user & (forest.source == FRAME), forest.parent))
+    module, frame = nearest(is_module, forest.parent), nearest(is_user & (forest.source == FRAME), forest.parent)
+    key, known = _known_places(raw, forest, op, module, frame)
+    return Places(op, module, frame, key, known)
 
 
-def place_of(raw: RawTrace, links: Links, places: Places, row: int) -> Place:
-    """The place of one forest row."""
-    forest = links.forest
-    op, module, frame = int(places.op[row]), int(places.module[row]), int(places.frame[row])
-    ops, names = categories(raw.ops["name"]), codes(raw.ops["name"])
-    file, line = None, None
-    if frame >= 0:
-        file, line = _file_line(raw, int(forest.row[frame]))
-    return Place(
-        None if op < 0 else ops[int(names[forest.row[op]])],
-        None if module < 0 else _frame_name(raw, int(forest.row[module])).removeprefix("nn.Module: "),
-        file,
-        line,
-    )
+def _known_places(raw: RawTrace, forest: HostForest, op: Int, module: Int, frame: Int) -> tuple[Int, tuple[Place, ...]]:
+    """Number the distinct (op name, module name, frame name) combinations, and spell each out."""
+    ops, frames = categories(raw.ops["name"]), categories(raw.frames["name"]) if raw.frames.height else []
+    op_codes, frame_codes = codes(raw.ops["name"]), codes(raw.frames["name"]) if raw.frames.height else as_ns([])
+    named = [_name_codes(forest, rows, table) for rows, table in ((op, op_codes), (module, frame_codes), (frame, frame_codes))]
+    width = len(frames) + 1
+    combined = ((named[0] + 1) * width + named[1] + 1) * width + named[2] + 1
+    distinct, key = np.unique(combined, return_inverse=True)
+    known = []
+    for value in distinct.tolist():
+        rest, at = divmod(value, width)
+        at_op, at_module = divmod(rest, width)
+        file, line = _file_line(frames[at - 1]) if at else (None, None)
+        known.append(
+            Place(
+                ops[at_op - 1] if at_op else None,
+                frames[at_module - 1].removeprefix("nn.Module: ") if at_module else None,
+                file,
+                line,
+            )
+        )
+    return as_ns(key.reshape(-1)), tuple(known)
 
 
-def _frame_name(raw: RawTrace, row: int) -> str:
-    return str(raw.frames["name"][row])
+def _name_codes(forest: HostForest, rows: Int, table: Int) -> Int:
+    if table.size == 0:
+        return np.full(rows.size, -1, dtype=np.int64)
+    return np.where(rows >= 0, table[forest.row[np.maximum(rows, 0)] * (rows >= 0)], -1)
 
 
-def _file_line(raw: RawTrace, row: int) -> tuple[str | None, int | None]:
-    found = _FRAME.match(_frame_name(raw, row))
-    if found is None:
-        return None, None
-    return found["file"], int(found["line"])
+def _file_line(name: str) -> tuple[str | None, int | None]:
+    found = _FRAME.match(name)
+    return (found["file"], int(found["line"])) if found is not None else (None, None)

@@ -13,7 +13,7 @@ import numpy as np
 
 from gapless.analyses.blocking import Origin
 from gapless.analyses.kernel_names import decode
-from gapless.analyses.places import Place, Places, place_of
+from gapless.analyses.places import Place, Places
 from gapless.analyses.study import Study
 from gapless.tables.coding import categories, codes
 from gapless.tables.intervals import Int, as_ns
@@ -47,33 +47,14 @@ def sync_sites(s: Study, places: Places) -> list[SyncSite]:
     counted |= s.origin[calls] == int(Origin.PROFILER)
     names, name_code = categories(s.raw.calls["name"]), codes(s.raw.calls["name"])
     rows_of_call = s.links.forest.of_call[calls]
-    key_columns = (places.op, places.module, places.frame)
-    groups: dict[tuple[object, ...], list[int]] = {}
-    keys: dict[tuple[int, int, int], Place] = {}
+    groups: dict[tuple[int, int, int], list[int]] = {}
     for i in np.flatnonzero(counted).tolist():
-        row = int(rows_of_call[i])
-        key = tuple(int(column[row]) for column in key_columns)
-        place = _cached(s, places, keys, key, row)
-        groups.setdefault((int(name_code[calls[i]]), int(s.origin[calls[i]]), place), []).append(i)
+        key = int(name_code[calls[i]]), int(s.origin[calls[i]]), int(places.key[rows_of_call[i]])
+        groups.setdefault(key, []).append(i)
     sites = []
     for (name, origin, place), members in groups.items():
-        rows = as_ns(members)
-        sites.append(_site(s, names[name], Origin(origin), place, rows))  # type: ignore[arg-type,index]
+        sites.append(_site(s, names[name], Origin(origin), places.known[place], as_ns(members)))
     return sorted(sites, key=lambda site: (site.origin is Origin.PROFILER, -site.wall, site.name))
-
-
-def _cached(s: Study, places: Places, keys: dict[tuple[int, int, int], Place], key: tuple[int, ...], row: int) -> Place:
-    # Many calls share an op name, but not an op: the forest rows differ, the place is equal.
-    forest = s.links.forest
-    short = tuple(-1 if k < 0 else int(_name_code(s, forest.source[k], forest.row[k])) for k in key)
-    if short not in keys:
-        keys[short] = place_of(s.raw, s.links, places, row)  # type: ignore[index]
-    return keys[short]  # type: ignore[index]
-
-
-def _name_code(s: Study, source: int, row: int) -> int:
-    table = s.raw.frames if source == 1 else s.raw.ops
-    return int(table["name"].to_physical()[int(row)])
 
 
 def _site(s: Study, name: str, origin: Origin, place: Place, rows: Int) -> SyncSite:

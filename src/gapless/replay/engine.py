@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from gapless.replay.program import DEVICE, NONE, Program
 
 Float = NDArray[np.float64]
-MAX_ITEMS = 40_000
+MAX_ITEMS = 6_000
 """Items replayed per what-if at most; longer programs are repeated fewer times, never less than `MIN_ROUNDS`."""
-MIN_ROUNDS = 3
-MAX_ROUNDS = 24
+MIN_ROUNDS = 4
+MAX_ROUNDS = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,10 @@ from gapless.tables.intervals import Int, as_ns
 from gapless.tables.segments import Line, fill, overlay, split
 
 Float = NDArray[np.float64]
-NOISE_SHARE = 0.4
-"""How much of the mean excess over the fastest step a host piece keeps: part of the noise is the profiler's, part is
-what a user pays too (fitted with the recorder's costs, see `overhead`)."""
+QUIET, NOISY = 0.15, 0.40
+"""Noise of a recording: by how much the mean host time of its steps exceeds the sum of each piece's least. Up to `QUIET`
+it is mostly the profiler's and the least of each piece counts; from `NOISY` on the host itself is contended (loader
+workers, other jobs) and the mean is what a user pays; in between the share of the excess grows evenly."""
 NONE, STREAM, DEVICE = 0, 1, 2
 """What an item waits for before it returns: nothing, its stream, its device."""
 
@@ -183,9 +184,7 @@ def _combine(s: Study, group: list[_Recorded]) -> Program:
     base = min(group, key=lambda one: (float(s.host_work[one.step]), one.step))
     pieces, calls = _item_rows(s, base)
     stacked = np.stack([(one.piece_end - one.piece_start).astype(np.float64) for one in group])
-    least = stacked.min(axis=0)
-    share = np.where(_waits_for_others(s, base), 1.0, NOISE_SHARE)
-    piece_ns = least + share * (stacked.mean(axis=0) - least)
+    piece_ns = _typical(stacked, _waits_for_others(s, base))
     per_step_calls = [_item_rows(s, one)[1] for one in group]
     same = [rows for rows in per_step_calls if rows.size == calls.size]
     figures = [_item_figures(s, rows) for rows in same]
@@ -213,6 +212,16 @@ def _combine(s: Study, group: list[_Recorded]) -> Program:
         np.concatenate([copies, pad.astype(bool)])[order],
         *acts, streams,
     )  # fmt: skip
+
+
+def _typical(lengths: Float, waits: NDArray[np.bool_]) -> Float:
+    """One length a piece from those of the aligned steps (rows): see `QUIET`; pieces that wait for data take the mean."""
+    least, mean = lengths.min(axis=0), lengths.mean(axis=0)
+    calm = ~waits
+    total = float(mean[calm].sum())
+    noise = 1.0 - float(least[calm].sum()) / total if total > 0 else 0.0
+    share = float(np.clip((noise - QUIET) / (NOISY - QUIET), 0.0, 1.0))
+    return np.where(waits, mean, least + share * (mean - least))
 
 
 def _waits_for_others(s: Study, base: _Recorded) -> NDArray[np.bool_]:

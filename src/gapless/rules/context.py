@@ -5,7 +5,6 @@ Rules own no arithmetic on events: what they need beyond the tables is a method 
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,7 +15,7 @@ from gapless.analyses.blocking import Origin
 from gapless.analyses.host import ANNOTATION, CALL, FRAME, OP
 from gapless.analyses.kernel_names import KernelIdentity, decode
 from gapless.analyses.op_costs import OpCost, op_cost
-from gapless.analyses.places import Place, Places, place_of
+from gapless.analyses.places import Places
 from gapless.analyses.study import Study
 from gapless.model.peaks import DevicePeaks, find_peaks
 from gapless.replay.predict import Prediction
@@ -170,19 +169,22 @@ class Context:
         over = steps or self.step_count
         forest = self.s.links.forest
         cost = forest.end[rows] - forest.start[rows] if ns is None else ns
-        spent: Counter[Place] = Counter()
-        count: Counter[Place] = Counter()
-        example: dict[Place, tuple[int, int]] = {}
-        for row, one in zip(rows.tolist(), cost.tolist(), strict=True):
-            place = place_of(self.s.raw, self.s.links, self.places, row)
-            spent[place] += int(one)
-            count[place] += 1
-            if place not in example or forest.end[row] - forest.start[row] > example[place][1]:
-                example[place] = int(forest.start[row]), int(forest.end[row] - forest.start[row])
+        if rows.size == 0:
+            return []
+        keys, group = np.unique(self.places.key[rows], return_inverse=True)
+        group = group.reshape(-1)
+        spent = np.bincount(group, weights=cost, minlength=keys.size)
+        count = np.bincount(group, minlength=keys.size)
+        longest = np.lexsort((forest.start[rows] - forest.end[rows], group))
+        example = rows[longest[np.searchsorted(group[longest], np.arange(keys.size))]]
+        order = np.argsort(-spent, kind="stable")
         return [
-            SiteCost(place, count[place] / over, ns / over, *example[place])
-            for place, ns in spent.most_common()
-        ]
+            SiteCost(
+                self.places.known[int(keys[i])], float(count[i]) / over, float(spent[i]) / over,
+                int(forest.start[example[i]]), int(forest.end[example[i]] - forest.start[example[i]]),
+            )
+            for i in order.tolist()
+        ]  # fmt: skip
 
     @cached_property
     def user_syncs(self) -> Int:

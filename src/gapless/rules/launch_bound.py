@@ -38,6 +38,8 @@ CODE = KIND = "launch-bound"
 HOST_OVER_GPU = 1.15
 """Host work must exceed GPU work by this much: below it the verdict flips with the noise of host times."""
 MIN_LAUNCHES = 3
+MIN_SHARE = 0.25
+"""A graph for less than a quarter of the launches is not worth capturing; waits that cut the step finer must go first."""
 GRAPH_HOST_NS, GRAPH_NODE_NS = 20_000.0, 250.0
 
 FIX = """\
@@ -111,7 +113,7 @@ def _capturable(c: Context) -> list[tuple[int, int, int]]:
     found = []
     for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         inside = launching[(launching > low) & (launching < high)]
-        if inside.size >= MIN_LAUNCHES:
+        if inside.size >= max(MIN_LAUNCHES, MIN_SHARE * launching.size):
             last = int(np.searchsorted(program.item_start, inside[-1]))
             stop = int(inside[-1]) + int(durations[int(program.item_call[last])])
             first = _first_op(c, low, int(inside[0]))

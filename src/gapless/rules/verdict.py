@@ -1,7 +1,8 @@
 """What bounds the step, in one word and one sentence?
 
 Each resource in turn is made free in the replayed program; the one whose absence shortens the step most is the bound.
-Ties within 2 % go to the earlier of: GPU, communication, copy, input, compile, sync, host. Where the replay is
+A free host has nothing to wait for either: waits are its way of losing time. Ties within 2 % go to the earlier of: GPU,
+communication, copy, input, compile, sync, host. Where the replay is
 withheld, the largest share of the accounting answers, and where there is no GPU record, nothing does.
 """
 
@@ -55,7 +56,7 @@ def _by_replay(c: Context) -> Bound:
         ("input", lambda: _free_pieces(c, program, (Cause.DATALOADER,))),
         ("compile", lambda: _free_pieces(c, program, (Cause.COMPILE, Cause.AUTOTUNE))),
         ("sync", lambda: unblock(program, program.item_wait > 0)),
-        ("host", lambda: _free_host(program)),
+        ("host", lambda: unblock(_free_host(program), program.item_wait > 0)),
     ]  # fmt: skip
     best: Bound = "unknown"
     shortest = now
