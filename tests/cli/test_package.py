@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import gapless
+from gapless.cli import registry
 
 from .harness import python
 
@@ -31,6 +32,12 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(AttributeError, match="it has __version__, load, report"):
         gapless.nonsense  # noqa: B018
     assert "load" in dir(gapless)
+
+
+def test_the_readme_names_every_verb_and_public_name() -> None:
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    assert [verb for verb in registry.VERBS if f"`gapless {verb}" not in readme] == []
+    assert [name for name in gapless._HOMES if f"gapless.{name}" not in readme] == []
 
 
 def test_the_stub_names_the_same() -> None:
