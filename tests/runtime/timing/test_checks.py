@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gapless.runtime.timing.checks import Facts, judge_all
+from gapless.runtime.timing.checks import judge_all
+from gapless.runtime.timing.facts import Facts
 from gapless.runtime.timing.graph_time import GraphEvidence
 from gapless.runtime.timing.nvml import GpuState
 from gapless.runtime.timing.quantities import Stray

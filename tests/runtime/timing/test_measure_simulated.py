@@ -10,7 +10,7 @@ from gapless.runtime.timing.compare import compare_with
 from gapless.runtime.timing.measure import measure_with
 from gapless.runtime.timing.subject import Subject
 
-QUICK = Options(budget_s=0.5, warmup_s=0.01)
+QUICK = Options(budget_s=0.5, warmup_s=0.01, kernels=True)
 
 
 def run(fn, gpu: FakeGpu, options: Options = QUICK, **kind):

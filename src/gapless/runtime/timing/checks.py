@@ -5,52 +5,17 @@ A check whose facts are missing is unknown, never pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
+from gapless.runtime.timing.facts import Facts
 from gapless.runtime.timing.graph_time import GraphEvidence
-from gapless.runtime.timing.nvml import GpuState, reason_names
-from gapless.runtime.timing.quantities import Stray
-from gapless.runtime.timing.result import Check, Quantity, Verdict
+from gapless.runtime.timing.nvml import reason_names
+from gapless.runtime.timing.result import Check
 from gapless.runtime.timing.stats import coefficient_of_variation
 
-__all__ = ["Facts", "graph_check", "judge_all"]
+__all__ = ["graph_check", "judge_all"]
 
 RESOLUTION_US = 0.5
 MIN_SAMPLES = 6
 _THROTTLED = {"hardware slowdown", "software thermal", "hardware thermal", "power brake"}
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Everything the checks look at; None means not observed."""
-
-    verdict: Verdict
-    headline: Quantity
-    quantities: Mapping[str, Quantity]
-    on_gpu: bool
-    distortions: tuple[list[str], list[str]]
-    patched: list[str]
-    stray: Stray | None = None
-    syncs: tuple[str, ...] | None = None
-    stalls: str = ""
-    grown: Mapping[str, int] = field(default_factory=dict)
-    allocations_seen: bool = False
-    before: GpuState | None = None
-    after: GpuState | None = None
-    constant: list[str] | None = None
-    mutated: list[int] | None = None
-    accumulated: bool = False
-    first_sum: list[float] | None = None
-    last_sum: list[float] | None = None
-    graph: GraphEvidence | None = None
-    eager_kernels: float | None = None
-    footprint_bytes: int = 0
-    l2_bytes: int | None = None
-    flops: float | None = None
-    bytes: float | None = None
-    peak_flops: float | None = None
-    peak_bytes: float | None = None
 
 
 def judge_all(facts: Facts) -> tuple[Check, ...]:
@@ -326,12 +291,12 @@ def _h17(facts: Facts) -> Check:
     if not cold or not again:
         return Check("H17", title, "unknown", "no cold measurement")
     said = f"after a flush {cold:.3g} us, again {again:.3g} us"
-    if again > 1.03 * cold + RESOLUTION_US:
+    fits = facts.l2_bytes is not None and 0 < facts.footprint_bytes < facts.l2_bytes
+    if fits and again > 1.03 * cold + RESOLUTION_US:
         return Check(
             "H17", title, "warn", f"{said}: warm is slower than cold", "inconsistent; do not quote either alone"
         )
     if cold <= 1.02 * again:
-        fits = facts.l2_bytes is not None and 0 < facts.footprint_bytes < facts.l2_bytes
         return Check("H17", title, "pass", said + ("; cache state has no effect" if fits else "; does not fit L2"))
     return Check("H17", title, "pass", f"{said} ({cold / again:.2f}x)")
 

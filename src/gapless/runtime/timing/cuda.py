@@ -77,7 +77,7 @@ class CudaBackend:
             l2_bytes=int(l2) if l2 else None,
             notes=notes,
         )
-        torch.cuda.synchronize(self.device)
+        clocks.wait_for_device(self.device)
 
     def now_ns(self) -> int:
         """Host clock."""
@@ -85,7 +85,7 @@ class CudaBackend:
 
     def synchronize(self) -> None:
         """Wait for everything on the device."""
-        torch.cuda.synchronize(self.device)
+        clocks.wait_for_device(self.device)
 
     def mark(self) -> CudaMark:
         """A new mark, ready to be recorded."""

@@ -18,6 +18,7 @@ __all__ = ["CudaGraphCalls"]
 _KERNEL_NODE = 0
 _CHILD_NODE = 4
 MAX_GRAPH_DEPTH = 8
+REPLAYS = "the call replays a graph already: its t_gpu is the time of that graph"
 
 
 class CudaGraphCalls:
@@ -32,6 +33,8 @@ class CudaGraphCalls:
         self.output: object = None
         self._outputs: list[object] = []
         different = len({id(run) for run in runs}) > 1
+        if any(isinstance(getattr(run, "__self__", None), torch.cuda.CUDAGraph) for run in runs):
+            raise UnavailableError(REPLAYS)
         self._stream = torch.cuda.Stream()
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream), _no_replay():
@@ -52,7 +55,7 @@ class CudaGraphCalls:
             _recover(self._graph, previous)
             if not isinstance(error, RuntimeError):
                 raise
-            raise UnavailableError(f"capture failed: {str(error).splitlines()[0][:120]}") from error
+            raise UnavailableError(f"capture failed: {str(error).splitlines()[0].partition('. ')[0][:100]}") from error
         self.kernel_nodes = _kernel_nodes(self._graph)
         if hasattr(self._graph, "instantiate") and self.kernel_nodes is not None:
             self._graph.instantiate()
@@ -68,7 +71,7 @@ def _no_replay() -> Iterator[None]:
     original = torch.cuda.CUDAGraph.replay
 
     def refuse(self: torch.cuda.CUDAGraph) -> None:  # noqa: ARG001 - the name torch gives it
-        raise UnavailableError("the call replays a graph already: its t_gpu is the time of that graph")
+        raise UnavailableError(REPLAYS)
 
     setattr(torch.cuda.CUDAGraph, "replay", refuse)  # noqa: B010 - mypy forbids assigning a method
     try:

@@ -10,7 +10,8 @@ import torch
 from gapless.model.errors import UsageError
 from gapless.runtime.timing import clocks, evidence, peaks, quantities
 from gapless.runtime.timing.backend import Backend, Run
-from gapless.runtime.timing.checks import Facts, judge_all
+from gapless.runtime.timing.checks import judge_all
+from gapless.runtime.timing.facts import Facts
 from gapless.runtime.timing.headline import choose
 from gapless.runtime.timing.nvml import GpuState
 from gapless.runtime.timing.options import Options
@@ -99,7 +100,7 @@ def measure_with(backend: Backend, subject: Subject, options: Options) -> Measur
     session.explain()
     verdict = session.verdict()
     headline = choose(
-        session.found, verdict, options, session.eager_kernels, footprint, backend.caps.l2_bytes, session.stray
+        session.found, verdict, options, session.kernels_per_call, footprint, backend.caps.l2_bytes, session.stray
     )
     properties = getattr(backend, "properties", None)
     facts = Facts(
@@ -150,7 +151,7 @@ def measure_with(backend: Backend, subject: Subject, options: Options) -> Measur
         fingerprint=evidence.fingerprint(properties) | state,
         facts={
             "footprint_bytes": footprint,
-            "kernels_per_call": session.eager_kernels,
+            "kernels_per_call": session.kernels_per_call,
             "blocker": backend.caps.blocker,
             "median_mhz": median(gpu.mhz) if gpu is not None and gpu.mhz else None,
             **{f"note_{k}": v for k, v in backend.caps.notes.items()},

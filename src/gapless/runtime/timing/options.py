@@ -18,7 +18,8 @@ class Options:
 
     `l2`: both | warm | cold. `headline`: auto, or the id of the quantity to quote ("forced" is then said).
     `budget_s`: time for each quantity. `target`: half width of the 95 % interval of the median to aim for.
-    `graph`, `kernels`: whether to try a CUDA graph, and the profiler pass that explains the result.
+    `graph`: whether to try a CUDA graph. `kernels`: whether to add the profiler pass that explains the result; off,
+    since it makes every later launch of the process slower.
     `grad_to_none`: clear gradients before each call. `flops`, `bytes`: work of one call, checked against the hardware.
     """
 
@@ -29,7 +30,7 @@ class Options:
     min_samples: int = 30
     warmup_s: float = 0.2
     graph: bool = True
-    kernels: bool = True
+    kernels: bool = False
     grad_to_none: bool = False
     flops: float | None = None
     bytes: float | None = None

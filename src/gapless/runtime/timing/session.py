@@ -125,13 +125,15 @@ class Session:
             self.unknown(why, *names)
             return
         try:
+            self.keep(graph_floor(self.backend, self.quick))
             per_call = self.us("t_gpu") or self.us("t_lat") or 100.0
             quantity, captured = graph_time(self.subject.run, self.backend, self.rule, per_call)
             self.graph = verify_replay(captured, self.subject, self.backend.synchronize)
             del captured  # its memory pool is freed before copies of the inputs are made
-            self.keep(quantity, graph_floor(self.backend, self.quick))
+            self.keep(quantity)
             if self.options.l2 != "warm":
                 self._rotated(footprint_bytes)
+            self.drop_wrong_graph()
         except UnavailableError as error:
             self.unknown(str(error), *names)
 
@@ -150,13 +152,19 @@ class Session:
     def explain(self) -> None:
         """The profiler pass, last: it can slow every launch that comes after it."""
         if not (self.options.kernels and self.backend.caps.kernel_times):
-            why = self.backend.caps.notes.get("device", "the profiler pass was turned off")
+            why = self.backend.caps.notes.get(
+                "device", "the profiler pass is off: kernels=True adds it, but slows later launches"
+            )
             self.unknown(why, "t_kern_sum", "t_kern_span")
             return
         gpu = self.found["t_gpu"]
         explained = explain(self.subject.run, self.backend, gpu.calls_per_sample if gpu.known else 1, held=gpu.known)
         self.keep(*explained.quantities)
         self.eager_kernels = explained.kernels_per_call
+        self.drop_wrong_graph()
+
+    def drop_wrong_graph(self) -> None:
+        """H14: a graph that does other work than the call has no time."""
         if graph_check(self.graph, self.eager_kernels).status == "fail":
             why = "the graph does not do the same work (H14)"
             self.keep(Quantity("t_graph", why=why), Quantity("t_graph_cold", why=why))
@@ -173,11 +181,19 @@ class Session:
                 self.backend.flush_l2()
         self.backend.synchronize()
 
+    @property
+    def kernels_per_call(self) -> float | None:
+        """Kernels of one call: seen by the profiler, else nodes of the graph, else None."""
+        if self.eager_kernels is not None:
+            return self.eager_kernels
+        nodes = self.graph.kernel_nodes if self.graph is not None else None
+        return nodes / self.graph.calls if nodes is not None and self.graph is not None else None
+
     def verdict(self) -> Verdict:
         """The regime, from what is known now."""
         on_gpu = self.backend.name != "cpu"
         enq, gpu, waits = self.us("t_enq"), self.us("t_gpu"), self.waits
-        queue_full = self.stalls and (self.eager_kernels or 0) > QUEUE_DEPTH
+        queue_full = self.stalls and (self.kernels_per_call or 0) > QUEUE_DEPTH
         if queue_full:
             # More launches than the queue holds: no blocker outlives them, so idle-GPU and graph times stand in.
             enq, gpu, waits, self.stalls = self.us("t_naive"), self.us("t_graph") or self.us("t_kern_sum"), "", ""
