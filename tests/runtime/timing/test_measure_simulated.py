@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake import GAP_US, FakeBackend, FakeGpu
+from simulated_gpu import GAP_US, FakeBackend, FakeGpu
 
 from gapless.runtime.timing import Options
 from gapless.runtime.timing.compare import compare_with

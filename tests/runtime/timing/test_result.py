@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from fake import FakeBackend, FakeGpu
 from hypothesis import given
 from hypothesis import strategies as st
+from simulated_gpu import FakeBackend, FakeGpu
 
 from gapless.model.errors import UsageError
 from gapless.runtime.timing import Measurement, Options
