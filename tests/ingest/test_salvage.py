@@ -11,7 +11,7 @@ from trace_files import assert_declared, assert_same, codes, kernel, read_text, 
 from gapless.model.errors import GaplessError, NotATraceError
 
 BEFORE = '{"schemaVersion": 1, "traceEvents": [\n'
-GOOD = '{"ph": "X", "cat": "cpu_op", "name": "good", "pid": 1, "tid": 1, "ts": 1.000, "dur": 2.000, "args": {"External id": 4}}'
+GOOD = '{"ph": "X", "cat": "cpu_op", "name": "good", "pid": 1, "tid": 1, "ts": 1.000, "dur": 2.000, "args": {"a": 4}}'
 AFTER = '\n], "baseTimeNanoseconds": 5000}'
 
 

@@ -1,6 +1,6 @@
 """How is one trace written to a folder and read back, exactly or not at all?
 
-A table is one Arrow IPC file; empty tables have none. `manifest.json` holds the trace's facts and, for every table, its
+A table is one Arrow IPC file. `manifest.json` holds the trace's facts and, for every table, its
 height and the checksum of its file. Anything that does not agree makes the entry damaged.
 """
 
@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 from isal import isal_zlib
 
-from gapless.ingest.raw import RawTrace, empty_frame
+from gapless.ingest.raw import RawTrace
 from gapless.model import schema
 from gapless.model.meta import TraceMeta
 
@@ -45,19 +45,17 @@ def write(raw: RawTrace, folder: Path) -> None:
     for table in schema.TABLES:
         frame: pl.DataFrame = getattr(raw, table.name)
         buffer = io.BytesIO()
-        if frame.height:
-            frame.write_ipc(buffer, compression="lz4")
-            (folder / f"{table.name}.arrow").write_bytes(buffer.getbuffer())
+        frame.write_ipc(buffer, compression="lz4")
+        (folder / f"{table.name}.arrow").write_bytes(buffer.getbuffer())
         tables[table.name] = _Stored(frame.height, isal_zlib.crc32(buffer.getbuffer()))
     manifest = _Manifest(schema.FORMAT_VERSION, raw.meta, tables)
     (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))
 
 
 def read(folder: Path) -> RawTrace:
-    """The trace in `folder`; raises FileNotFoundError if there is none, DamagedError if it cannot be trusted."""
-    text = (folder / MANIFEST).read_bytes()
+    """The trace in `folder`; raises DamagedError if it cannot be trusted."""
     try:
-        manifest = msgspec.json.decode(text, type=_Manifest)
+        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_Manifest)
         if manifest.format_version != schema.FORMAT_VERSION:
             raise DamagedError
         frames = {table.name: _frame(folder, table, manifest.tables[table.name]) for table in schema.TABLES}
@@ -67,8 +65,6 @@ def read(folder: Path) -> RawTrace:
 
 
 def _frame(folder: Path, table: schema.Table, stored: _Stored) -> pl.DataFrame:
-    if stored.rows == 0:
-        return empty_frame(table)
     data = (folder / f"{table.name}.arrow").read_bytes()
     if isal_zlib.crc32(data) != stored.crc32:
         raise DamagedError

@@ -33,7 +33,7 @@ def load(
     progress: Progress | None = None,
     max_cache_bytes: int = folder.DEFAULT_LIMIT_BYTES,
 ) -> RawTrace:
-    """The trace in `source`, from the cache if it is there; `cache_dir` None means no cache. Raises as `ingest.read`."""
+    """The trace in `source`, from the cache if it is there; `cache_dir` None means no cache. Raises like `read`."""
     if cache_dir is None:
         return ingest.read(source, progress=progress)
     name, digest, again = _identify(source)
@@ -46,8 +46,6 @@ def load(
             raw = stored.read(entry)
             folder.touch(entry)
             return dataclasses.replace(raw, meta=dataclasses.replace(raw.meta, path=name))
-        except OSError:
-            pass
         except stored.DamagedError:
             damaged = True
     raw = ingest.read(again, progress=progress)
