@@ -35,7 +35,7 @@ check: lint types layers generated test ## everything that continuous integratio
 
 bench: .venv/tested ## speed and memory on large traces, as ratios (minutes)
 	$(BIN)/pip install --quiet -e ".[bench]"
-	$(BIN)/python -m benchmarks
+	$(BIN)/python benchmarks/report_speed.py
 
 clean: ## remove .venv and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

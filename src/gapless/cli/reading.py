@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
 
 def load(path: str, args: argparse.Namespace) -> Trace:
-    """The trace at `path`; `-` is stdin."""
-    from gapless import api
-    from gapless.store import default_cache_dir
+    """The trace at `path`; `-` is stdin.
 
+    The file is read before `gapless.api` is imported: reading imports what it needs while its workers already decode.
+    """
+    from gapless import store
+
+    source = sys.stdin.buffer if path == "-" else path
+    folder = Path(args.cache_dir) if args.cache_dir else store.default_cache_dir(os.environ)
     with ReadProgress("stdin" if path == "-" else PurePath(path).name) as progress:
-        return api.load(
-            sys.stdin.buffer if path == "-" else path,
-            cache=not args.no_cache,
-            cache_dir=Path(args.cache_dir) if args.cache_dir else default_cache_dir(os.environ),
-            progress=progress,
-        )
+        raw = store.load(source, cache_dir=None if args.no_cache else folder, progress=progress)
+    from gapless.api import Trace
+
+    return Trace(raw)

@@ -58,10 +58,11 @@ def run(args: argparse.Namespace) -> int:
 
 def report_on(source: Source, args: argparse.Namespace) -> ReportView:
     """Read one trace, showing progress, and report on the part that was asked for."""
-    from gapless import api
     from gapless.cli.reading import load
 
     trace = load(source.path, args)
+    from gapless import api
+
     return api.report(
         trace,
         options=api.ReportOptions(step_marker=args.step_marker, step=args.step, device=args.device, rank=args.rank),
