@@ -185,6 +185,12 @@ def test_lone_surrogates_are_replaced():
     assert raw.ops["name"].to_list()[2] == "? name"
 
 
+def test_lone_surrogates_in_args():
+    raw = read_text(with_broken(op(args='"Input Dims": ["\\ud800"], "Collective name": "\\udfff"')))
+    assert raw.ops["input_dims"].to_list()[2] == '["?"]'
+    assert raw.collectives["collective"].to_list() == ["?"]
+
+
 def test_defects_in_every_event():
     """A reader that is not linear would take minutes here."""
     text = BEFORE + ",\n".join([op('a "q" b "" c', '"x": nan')] * 10_000) + AFTER

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gapless.ingest import series
 from gapless.ingest.events import MISSING, CollectiveArgs, TritonArgs
 from gapless.ingest.gather import Rows
-from gapless.ingest.lenient import struct_from
+from gapless.ingest.lenient import loads, plain, struct_from
 from gapless.ingest.raw import empty_frame
 from gapless.model import schema
 
@@ -277,7 +277,7 @@ def described(extra: list[tuple[int, bytes]]) -> tuple[pl.DataFrame, pl.DataFram
     collectives: list[dict[str, object]] = []
     kernels: list[dict[str, object]] = []
     for row, text in extra:
-        values = msgspec.json.decode(text)
+        values = plain(loads(series.plain(text)))
         if "Collective name" in values:
             collective = msgspec.structs.asdict(struct_from(CollectiveArgs, values))
             waits = collective["is_async"]

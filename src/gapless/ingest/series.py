@@ -36,7 +36,7 @@ def clean_name(name: str) -> str:
 def json_text(text: bytes) -> str:
     """The same JSON with uniform blanks."""
     try:
-        return json.dumps(json.loads(text), ensure_ascii=False)
+        return json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
     except (ValueError, RecursionError):
         return plain(text)
 
