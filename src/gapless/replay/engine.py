@@ -17,9 +17,10 @@ from gapless.replay.program import DEVICE, NONE, Program
 
 Float = NDArray[np.float64]
 MAX_ITEMS = 6_000
-"""Items replayed per what-if at most; longer programs are repeated fewer times, never less than `MIN_ROUNDS`."""
-MIN_ROUNDS = 4
+"""Items replayed per what-if, about; short programs need more rounds until nothing of the start is left."""
 MAX_ROUNDS = 16
+LONG_PROGRAM = 12_000
+"""Items from which on one round is enough: what the start changes is less than a thousandth of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def run(program: Program, machine: Machine) -> Run:
     """Run a program until its period is steady."""
     before, tail = _work_before(program)
     items = len(before)
-    rounds = int(min(MAX_ROUNDS, max(MIN_ROUNDS, MAX_ITEMS // max(items, 1))))
+    rounds = 1 if items > LONG_PROGRAM else int(min(MAX_ROUNDS, max(4, MAX_ITEMS // max(items, 1))))
     host = sum(before) + tail + float(program.item_ns.sum())
     gpu = float(np.bincount(program.act_stream, weights=program.act_ns).max()) if program.act_ns.size else 0.0
     if items == 0:

@@ -27,10 +27,11 @@ from gapless.tables.intervals import Int, as_ns
 from gapless.tables.segments import Line, fill, overlay, split
 
 Float = NDArray[np.float64]
-QUIET, NOISY = 0.15, 0.40
+QUIET, NOISY = 0.25, 0.45
 """Noise of a recording: by how much the mean host time of its steps exceeds the sum of each piece's least. Up to `QUIET`
 it is mostly the profiler's and the least of each piece counts; from `NOISY` on the host itself is contended (loader
 workers, other jobs) and the mean is what a user pays; in between the share of the excess grows evenly."""
+SILENT_NS = 200_000
 NONE, STREAM, DEVICE = 0, 1, 2
 """What an item waits for before it returns: nothing, its stream, its device."""
 
@@ -184,7 +185,7 @@ def _combine(s: Study, group: list[_Recorded]) -> Program:
     base = min(group, key=lambda one: (float(s.host_work[one.step]), one.step))
     pieces, calls = _item_rows(s, base)
     stacked = np.stack([(one.piece_end - one.piece_start).astype(np.float64) for one in group])
-    piece_ns = _typical(stacked, _waits_for_others(s, base))
+    piece_ns = _typical(stacked, _waits_for_others(s, base) | _long_and_silent(s, base, stacked))
     per_step_calls = [_item_rows(s, one)[1] for one in group]
     same = [rows for rows in per_step_calls if rows.size == calls.size]
     figures = [_item_figures(s, rows) for rows in same]
@@ -215,7 +216,8 @@ def _combine(s: Study, group: list[_Recorded]) -> Program:
 
 
 def _typical(lengths: Float, waits: NDArray[np.bool_]) -> Float:
-    """One length a piece from those of the aligned steps (rows): see `QUIET`; pieces that wait for data take the mean."""
+    """One length a piece from those of the aligned steps (rows): see `QUIET`; `waits` marks pieces that
+    take the mean."""
     least, mean = lengths.min(axis=0), lengths.mean(axis=0)
     calm = ~waits
     total = float(mean[calm].sum())
@@ -228,6 +230,13 @@ def _waits_for_others(s: Study, base: _Recorded) -> NDArray[np.bool_]:
     """Pieces in which the host waits for data: their mean is what throughput allows, their minimum is luck."""
     rows = base.piece_row
     return (rows >= 0) & (s.states.cause_of_row[np.maximum(rows, 0)] == int(Cause.DATALOADER))
+
+
+def _long_and_silent(s: Study, base: _Recorded, lengths: Float) -> NDArray[np.bool_]:
+    """Long pieces outside any op or call: the recorder is not what makes them differ, so their mean counts."""
+    rows = base.piece_row
+    silent = (rows < 0) | (s.links.forest.source[np.maximum(rows, 0)] < OP)
+    return np.asarray(silent & (lengths.mean(axis=0) > SILENT_NS))
 
 
 def _starts(s: Study, calls: Int) -> Int:

@@ -92,29 +92,37 @@ def set_activity_ns(program: Program, which: Mask, ns: Float) -> Program:
     return replace(program, act_ns=np.where(which, ns, program.act_ns))
 
 
-def add_host(program: Program, at: int, ns: float) -> Program:
-    """Add host work at one place."""
-    if program.piece_ns.size == 0 or ns <= 0:
+def add_host(program: Program, at: Int | int, ns: Float | float) -> Program:
+    """Add host work at one place or at many (`ns` is one value or one a place)."""
+    places = np.atleast_1d(as_ns(at))
+    if program.piece_ns.size == 0 or places.size == 0:
         return program
-    spot = int(np.clip(np.searchsorted(program.piece_start, at, side="right") - 1, 0, program.piece_ns.size - 1))
+    amount = np.broadcast_to(np.asarray(ns, dtype=np.float64), places.shape)
+    spot = np.clip(np.searchsorted(program.piece_start, places, side="right") - 1, 0, program.piece_ns.size - 1)
     pieces = program.piece_ns.copy()
-    pieces[spot] += ns
+    np.add.at(pieces, spot, np.maximum(amount, 0.0))
     return replace(program, piece_ns=pieces)
 
 
-def add_activity(program: Program, at: int, ns: float, stream: int = 0) -> Program:
-    """Add GPU work, launched by the last item at or before `at` (the first, if none is)."""
-    if program.item_ns.size == 0 or ns <= 0:
+def add_activity(program: Program, at: Int | int, ns: Float | float, stream: int = 0) -> Program:
+    """Add GPU work at one place or at many, each launched by the last item at or before it (the first, if none is)."""
+    places = np.atleast_1d(as_ns(at))
+    amount = np.broadcast_to(np.asarray(ns, dtype=np.float64), places.shape)
+    places, amount = places[amount > 0], amount[amount > 0]
+    if program.item_ns.size == 0 or places.size == 0:
         return program
-    item = int(np.clip(np.searchsorted(program.item_start, at, side="right") - 1, 0, program.item_ns.size - 1))
-    spot = int(np.searchsorted(program.act_item, item, side="right"))
-    after = np.where(program.act_after >= spot, program.act_after + 1, program.act_after)
+    item = np.clip(np.searchsorted(program.item_start, places, side="right") - 1, 0, program.item_ns.size - 1)
+    order = np.argsort(item, kind="stable")
+    item, amount = item[order], amount[order]
+    spot = np.searchsorted(program.act_item, item, side="right")
+    shift = np.searchsorted(spot, np.arange(program.act_row.size + 1), side="right")
+    after = np.where(program.act_after >= 0, program.act_after + shift[np.maximum(program.act_after, 0)], -1)
     return replace(
         program,
         act_row=np.insert(program.act_row, spot, -1),
         act_item=np.insert(program.act_item, spot, item),
         act_stream=np.insert(program.act_stream, spot, stream),
-        act_ns=np.insert(program.act_ns, spot, ns),
+        act_ns=np.insert(program.act_ns, spot, amount),
         act_nodes=np.insert(program.act_nodes, spot, 1),
         act_after=np.insert(after, spot, -1),
     )

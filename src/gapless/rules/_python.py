@@ -9,9 +9,9 @@ from gapless.rules.context import Context
 from gapless.tables.intervals import Int, as_ns
 
 
-def python_round(c: Context, rows: Int) -> tuple[Int, Int]:
+def python_round(c: Context, rows: Int, most_ns: int = 1 << 60) -> tuple[Int, Int]:
     """For each row of the base step, the stretch of Python it lies in: from the end of the op or call before it to the
-    start of the one after it (inside the step)."""
+    start of the one after it (inside the step), at most `most_ns` on either side."""
     forest, program = c.s.links.forest, c.program
     busy = (program.piece_row >= 0) & np.isin(forest.source[np.maximum(program.piece_row, 0)], (OP, CALL))
     ends = np.sort(np.concatenate([program.piece_end[busy], _item_ends(c)]))
@@ -21,7 +21,7 @@ def python_round(c: Context, rows: Int) -> tuple[Int, Int]:
     after = np.searchsorted(starts, high, side="left")
     left = np.where(before >= 0, ends[np.maximum(before, 0)] if ends.size else low, program.base_start)
     right = np.where(after < starts.size, starts[np.minimum(after, max(starts.size - 1, 0))] if starts.size else high, program.base_end)
-    return np.minimum(left, low), np.maximum(right, high)
+    return np.clip(left, low - most_ns, low), np.clip(right, high, high + most_ns)
 
 
 def _item_ends(c: Context) -> Int:

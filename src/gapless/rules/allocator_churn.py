@@ -31,6 +31,7 @@ from gapless.tables.intervals import Int, as_ns
 
 CODE = KIND = "allocator-churn"
 RUN_GAP_NS = 100_000
+MANY_FREES = 8
 
 FIX = """\
 # Remove torch.cuda.empty_cache() (and gc.collect()) from the loop: the caching allocator reuses freed memory by itself.
@@ -57,7 +58,7 @@ def check(c: Context) -> Outcome:
         return Clean()
     if s.steps.thread is None or len(c.counted_steps) == 1:
         # One window cannot show that allocations recur; frees and allocations in it are mostly first use.
-        if (s.links.call_class[calls] == int(CallClass.FREE)).sum() < 2:
+        if (s.links.call_class[calls] == int(CallClass.FREE)).sum() < MANY_FREES:
             return Clean()
     rows = s.links.forest.of_call[calls]
     base = c.in_base(rows)

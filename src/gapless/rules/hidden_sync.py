@@ -133,11 +133,8 @@ def _replaced(c: Context, rows: Int) -> Edit:
     stream = int(np.bincount(c.program.act_stream).argmax()) if c.program.act_stream.size else 0
 
     def edit(program: Program) -> Program:
-        edited = cut_host(program, start, end)
-        for at, size_op, ns in zip(start.tolist(), sized.tolist(), traffic.tolist(), strict=True):
-            if size_op:
-                edited = add_activity(add_host(edited, at, op_ns), at, max(ns, 2_000.0), stream)
-        return edited
+        edited = add_host(cut_host(program, start, end), start[sized], op_ns)
+        return add_activity(edited, start[sized], np.maximum(traffic[sized], 2_000.0), stream)
 
     return edit
 

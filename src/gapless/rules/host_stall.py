@@ -73,10 +73,7 @@ def check(c: Context) -> Outcome:
 
 
 def _half(program: Program, found: Stalls) -> Program:
-    edited = cut_host(program, found.start, found.end)
-    for at, ns in zip(found.start.tolist(), found.ns.tolist(), strict=True):
-        edited = add_host(edited, at, ns / 2)
-    return edited
+    return add_host(cut_host(program, found.start, found.end), found.start, found.ns / 2)
 
 
 def _recurs(c: Context, ns: int) -> bool:

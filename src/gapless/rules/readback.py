@@ -70,11 +70,9 @@ def check(c: Context) -> Outcome:
     host_after = int((end - forest.end[base]).sum())
 
     def reduced(program: Program) -> Program:
-        edited = cut_host(program, start, end)
-        for at in start.tolist():
-            moved = total / c.step_count / base.size
-            edited = add_activity(add_host(edited, at, c.typical_op_ns), at, moved / c.bandwidth)
-        return edited
+        moved = total / c.step_count / base.size
+        edited = add_host(cut_host(program, start, end), start, c.typical_op_ns)
+        return add_activity(edited, start, moved / c.bandwidth)
 
     def pinned(program: Program) -> Program:
         items = inside_items(program, start, end)

@@ -32,6 +32,8 @@ CODE = KIND = "small-upload"
 COMPANIONS = ("aten::empty", "aten::lift_fresh", "aten::detach_", "detach_")
 """What `torch.tensor` runs round the copy on its way."""
 SMALL_KERNEL_NS = 1_500.0
+MOST_PYTHON_NS = 200_000
+"""Converting a list of a few thousand numbers takes the host this long."""
 
 FIX = """\
 # Make it on the GPU instead of sending it:
@@ -93,17 +95,14 @@ def _with_companions(c: Context, rows: Int) -> tuple[Int, Int]:
             j += 1
         first.append(int(order[i]))
         last.append(int(order[j]))
-    low, _ = python_round(c, np.array(first, dtype=np.int64))
+    low, _ = python_round(c, np.array(first, dtype=np.int64), MOST_PYTHON_NS)
     return low, forest.end[np.array(last, dtype=np.int64)]
 
 
 def _made_there(c: Context, start: Int, end: Int, *, replaced: bool) -> Edit:
     def edit(program: Program) -> Program:
         edited = cut_host(program, start, end)
-        for at in start.tolist():
-            edited = add_host(edited, at, c.typical_gap_ns + (c.typical_op_ns if replaced else 0.0))
-            if replaced:
-                edited = add_activity(edited, at, SMALL_KERNEL_NS)
-        return edited
+        edited = add_host(edited, start, c.typical_gap_ns + (c.typical_op_ns if replaced else 0.0))
+        return add_activity(edited, start, SMALL_KERNEL_NS) if replaced else edited
 
     return edit
