@@ -5,7 +5,7 @@ Rules own no arithmetic on events: what they need beyond the tables is a method 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,7 @@ from gapless.analyses.study import Study
 from gapless.model.peaks import DevicePeaks, find_peaks
 from gapless.replay.predict import Prediction
 from gapless.replay.program import Program
+from gapless.rules._jobs import Job, jobs_of
 from gapless.rules.outcome import SiteCost
 from gapless.tables.coding import categories, codes, matches
 from gapless.tables.intervals import Int, as_ns
@@ -272,3 +273,50 @@ class Context:
         return [
             "added" if row < 0 else self.identities[int(self.activity_code[row])].family for row in program.act_row.tolist()
         ]
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """Every GPU activity of the program with the op that launched it, in launch order."""
+        return jobs_of(self)
+
+    @cached_property
+    def best_bandwidth(self) -> float:
+        """Bytes per nanosecond that a well-written memory-bound kernel reaches here: the best this trace shows, but at
+        least 75 % of the device's peak where that is known (a trace may hold no good kernel)."""
+        return max(self.bandwidth, 0.75 * self.peaks.bandwidth_gbs if self.peaks else 0.0)
+
+    @cached_property
+    def gpu_bound(self) -> bool:
+        """Does the GPU, not the host, set the program's pace when nothing blocks?"""
+        one = self.p.unprofiled
+        return one is not None and one.gpu_ns > one.host_ns
+
+    @cached_property
+    def root_ops(self) -> Int:
+        """Forest rows of ops that no other op contains, by start."""
+        forest = self.s.links.forest
+        is_op = forest.source == OP
+        above = forest.nearest_source(OP)[np.maximum(forest.parent, 0)]
+        rows = np.flatnonzero(is_op & ((forest.parent < 0) | (above < 0)))
+        return rows[np.argsort(forest.start[rows], kind="stable")]
+
+    def root_of(self, row: int) -> int:
+        """The outermost op above (or at) a forest row; -1 if there is none."""
+        forest, found = self.s.links.forest, -1
+        while row >= 0:
+            if forest.source[row] == OP:
+                found = row
+            row = int(forest.parent[row])
+        return found
+
+    def base_sites(self, rows: Int, ns: Int) -> list[SiteCost]:
+        """Sites of forest rows of the base step alone: counts and times as they are in that step."""
+        return [
+            replace(site, count=site.count * self.step_count, ns=site.ns * self.step_count)
+            for site in self.sites(rows, ns)
+        ]
+
+    def job_sites(self, jobs: list[Job]) -> list[SiteCost]:
+        """Sites of GPU activities: the ops that launched them, with their GPU time per step."""
+        known = [job for job in jobs if job.op_row >= 0]
+        return self.base_sites(as_ns([job.op_row for job in known]), as_ns([round(job.ns) for job in known]))

@@ -1,0 +1,119 @@
+"""Where is attention written out: a softmax between two batched products, and its backward pass?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.rules._jobs import Job
+from gapless.rules._swap import stretch
+from gapless.rules.context import Context
+from gapless.tables.intervals import Int
+
+SOFTMAX = frozenset(("_softmax", "_safe_softmax", "softmax"))
+PRODUCTS = frozenset(("bmm", "baddbmm", "mm"))
+LIGHT = frozenset(("pointwise", "copy", "random", "memset", "memcpy", "embedding", "reduction"))
+REACH = 16
+"""Kernels between the softmax and a product at most: scale, mask, cast, dropout and their helpers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One attention. `jobs` forward, `backward` the jobs of its backward pass; `start`/`end` host intervals of both
+    passes (`back_at`: begin of the backward one, -1 if there is none). Sizes are None without shapes: `pairs` scores
+    computed, `width` head size of q and v together."""
+
+    jobs: list[Job]
+    backward: list[Job]
+    start: Int
+    end: Int
+    back_start: Int
+    back_end: Int
+    pairs: int | None
+    width: int | None
+    dtype: str | None
+    causal: bool
+    masked: bool
+
+
+def chains(c: Context) -> list[Chain]:
+    """Every attention of the program that is written out."""
+    jobs = c.jobs
+    found: list[Chain] = []
+    taken = -1
+    for i, job in enumerate(jobs):
+        if job.family != "softmax" or job.name not in SOFTMAX or i <= taken:
+            continue
+        first, last = _product(jobs, i, -1), _product(jobs, i, 1)
+        if first < 0 or last < 0 or first <= taken or not _fits(jobs[first], job, jobs[last]):
+            continue
+        chain = _chain(c, jobs, first, i, last)
+        if chain is not None:
+            found.append(chain)
+            taken = last
+    return found
+
+
+def _product(jobs: list[Job], at: int, way: int) -> int:
+    """Index of the nearest product before or after, with nothing but light kernels between; -1 if there is none."""
+    spot = at + way
+    while 0 <= spot < len(jobs) and abs(spot - at) <= REACH:
+        job = jobs[spot]
+        if job.family == "gemm" and not job.kernel.helper:
+            return spot if job.name in PRODUCTS else -1
+        if job.family not in LIGHT and not job.kernel.helper:
+            return -1
+        spot += way
+    return -1
+
+
+def _fits(first: Job, middle: Job, last: Job) -> bool:
+    """Do the shapes (where recorded) agree: scores of the first product are what the softmax and the second read?"""
+    if not (first.tensors and middle.tensors and last.tensors):
+        return first.name in ("bmm", "baddbmm") and last.name in ("bmm", "baddbmm")
+    a, b = first.tensors[-2:] if len(first.tensors) > 1 else (first.tensors[0], first.tensors[0])
+    if len(a.shape) < 2 or len(b.shape) < 2:
+        return False
+    scores = a.count // max(a.shape[-1], 1) * b.shape[-1]
+    reads = last.tensors[-2] if len(last.tensors) > 1 else last.tensors[0]
+    return scores == middle.tensors[0].count == reads.count
+
+
+def _chain(c: Context, jobs: list[Job], first: int, middle: int, last: int) -> Chain | None:
+    forest = c.s.links.forest
+    ends = [c.root_of(jobs[i].op_row) for i in (first, last)]
+    if min(ends) < 0 or forest.thread[ends[0]] != forest.thread[ends[1]]:
+        return None
+    low, high = int(forest.start[ends[0]]), int(forest.end[ends[1]])
+    mine = [job for job in jobs if low <= job.start < high]
+    heavy = [j for j in mine if j.family not in LIGHT | {"softmax"} and not j.kernel.helper]
+    if any(job.index not in (first, last) for job in heavy):
+        return None
+    start, end = stretch(c, int(forest.thread[ends[0]]), low, high)
+    back = _backward_rows(c, low, high, int(forest.thread[ends[0]]))
+    back_start, back_end = forest.start[back], forest.end[back]
+    backward = [job for job in jobs if ((back_start <= job.start) & (job.start < back_end)).any()]
+    between = {job.name for job in jobs[first : last + 1]}
+    a, b = jobs[first].tensors, jobs[last].tensors
+    return Chain(
+        mine, backward, start, end, back_start, back_end,
+        jobs[middle].tensors[0].count if jobs[middle].tensors else None,
+        a[-2].shape[-1] + b[-1].shape[-1] if len(a) > 1 and len(b) > 1 else None,
+        a[-1].dtype if a else None,
+        bool(between & {"triu", "tril"}),
+        bool(between & {"masked_fill_", "masked_fill", "where", "native_dropout", "add", "add_", "bernoulli_"}),
+    )  # fmt: skip
+
+
+def _backward_rows(c: Context, low: int, high: int, thread: int) -> Int:
+    """Outermost rows of the backward nodes whose forward op started between two instants on a thread."""
+    links, forest = c.s.links, c.s.links.forest
+    backward = np.flatnonzero(links.forward_op >= 0)
+    if backward.size == 0:
+        return backward
+    forward = forest.of_op[links.forward_op[backward]]
+    mine = (forest.start[forward] >= low) & (forest.start[forward] < high) & (forest.thread[forward] == thread)
+    roots = {c.root_of(int(row)) for row in forest.of_op[backward[mine]].tolist()}
+    rows = np.array(sorted(row for row in roots if row >= 0), dtype=np.int64)
+    return c.in_base(rows)
