@@ -4,7 +4,7 @@ JOBS ?= 2
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers generate generated check bench clean
+.PHONY: help demo test lint types layers generate generated page check bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -31,7 +31,12 @@ generated: .venv/tested ## completion files and generated documentation are up t
 generate: .venv/tested ## write completion files and generated documentation
 	$(BIN)/python tools/generate.py
 
-check: lint types layers generated test ## everything that continuous integration runs
+page: ## the report page: types, tests, and that the committed bundle is what its source gives
+	test -d web/node_modules || npm --prefix web ci --no-audit --no-fund
+	npm --prefix web run check
+	npm --prefix web test
+
+check: lint types layers generated page test ## everything that continuous integration runs
 
 bench: .venv/tested ## speed and memory on large traces, as ratios (minutes)
 	$(BIN)/pip install --quiet -e ".[bench]"
