@@ -72,6 +72,7 @@ def idioms():
     m, i = x > 0, torch.zeros(8, dtype=torch.long, device=DEVICE)
     page, pin = torch.empty(1 << 20), torch.empty(1 << 20, pin_memory=True)
     table, k = torch.randn(64), torch.tensor(3, device=DEVICE)
+    other, host_index, host_mask = x.clone(), torch.tensor([0, 2]), torch.zeros(1 << 20, dtype=torch.bool)
     event, weight = torch.cuda.Event(), nn.Parameter(torch.randn(64, 64, device=DEVICE))
     weight.grad = torch.randn_like(weight)
     functional = torch.nn.functional
@@ -95,11 +96,14 @@ def idioms():
         "repeat_interleave+size": lambda: i.repeat_interleave(i + 1, output_size=8),
         "bincount": lambda: torch.bincount(i),
         "one_hot": lambda: functional.one_hot(i),
-        "equal": lambda: torch.equal(x, x),
+        "equal": lambda: torch.equal(x, other),
         "allclose": lambda: torch.allclose(x, x),
         "any()": lambda: x.any(),
         "list index": lambda: x[[0, 2, 4]],
-        "cpu table[gpu index]": lambda: table[i],
+        "cpu index": lambda: x[host_index],
+        "cpu mask": lambda: x[host_mask],
+        "x[cpu mask]=scalar": lambda: x.__setitem__(host_mask, 1.0),
+        "cpu table[gpu scalar]": lambda: table[k],
         "linalg.inv": lambda: torch.linalg.inv(weight.detach()),
         "cpu()": lambda: x.cpu(),
         "numpy()": lambda: x[:8].cpu().numpy(),
@@ -170,32 +174,32 @@ def races():
     x, pin = torch.ones(1 << 18, device=DEVICE), torch.ones(1 << 18, pin_memory=True)
 
     def early_read():
-        torch.cuda._sleep(2_000_000)
+        torch.cuda._sleep(10_000_000)
         return x.to("cpu", non_blocking=True)[-1].item()
 
     def early_write():
-        torch.cuda._sleep(2_000_000)
+        torch.cuda._sleep(10_000_000)
         pin.to(DEVICE, non_blocking=True)
         pin.fill_(2)
 
     def right_read():
-        torch.cuda._sleep(2_000_000)
+        torch.cuda._sleep(10_000_000)
         host = x.to("cpu", non_blocking=True)
         torch.cuda.current_stream().record_event().synchronize()
         return host[-1].item()
 
     def right_write():
-        torch.cuda._sleep(2_000_000)
+        torch.cuda._sleep(10_000_000)
         pin.to(DEVICE, non_blocking=True)
         torch.cuda.current_stream().synchronize()
         pin.fill_(2)
 
     def right_handle():
-        torch.cuda._sleep(2_000_000)
+        torch.cuda._sleep(10_000_000)
         return streams.to_host(x).result()[-1].item()
 
     def right_polled():
-        torch.cuda._sleep(2_000_000)
+        torch.cuda._sleep(10_000_000)
         host = x.to("cpu", non_blocking=True)
         done = torch.cuda.current_stream().record_event()
         while not done.query():
@@ -301,6 +305,9 @@ def correctness():
     call_ms = (time.perf_counter() - begin) * 1e3
     pending = not handle.done()
     handle.result()
+    begin = time.perf_counter()
+    streams.to_host(big)
+    second_ms = (time.perf_counter() - begin) * 1e3
     for _ in range(50):
         a = torch.randn(1 << 18, device=DEVICE)
         with streams.side_stream(a):
@@ -316,7 +323,7 @@ def correctness():
     with streams.timer("spin"):
         torch.cuda._sleep(SPIN)
     unread = streams.timers()["spin"].ready_ms()
-    put("helpers", {"wrong values": bad, "to_host call ms": round(call_ms, 3), "still running at return": pending,
+    put("helpers", {"wrong values": bad, "to_host call ms": [round(call_ms, 3), round(second_ms, 3)], "still running at return": pending,
                     "timer ms": [round(v, 2) for v in streams.timers()["spin"].wait_ms()],
                     "timer before": unread})  # fmt: skip
 
@@ -348,6 +355,12 @@ def threads_and_autograd():
         thread.start()
         thread.join()
     found["thread"] = [(f.head(), f.threads, f.evidence) for f in watch.report().hidden]
+    with watch_syncs(layers="CD") as watch:
+        torch.cuda._sleep(SPIN)
+        thread = threading.Thread(target=worker, name="worker-2")
+        thread.start()
+        thread.join()
+    found["thread CD"] = [(f.head(), f.threads, f.evidence) for f in watch.report().hidden]
     model, scaler = nn.Linear(8, 8).to(DEVICE), torch.amp.GradScaler("cuda")
     optimizer = torch.optim.AdamW(model.parameters())
     with watch_syncs(warmup=1) as watch:
@@ -360,6 +373,44 @@ def threads_and_autograd():
             optimizer.zero_grad()
     found["GradScaler"] = [(f.head(), f.fix_key, f.counts) for f in watch.report().hidden]
     put("threads", found)
+
+
+def exceptions():
+    """An exception that frees GPU tensors on its way must arrive as itself, in the watch and after it."""
+
+    def raising():
+        for _ in [torch.ones(3, device=DEVICE) for _ in range(2)]:
+            raise KeyError("mine")
+
+    def arrives():
+        try:
+            raising()
+        except BaseException as error:
+            return repr(error)
+        return "lost"
+
+    got = {}
+    with watch_syncs():
+        got["watched"] = arrives()
+    got["after"] = arrives()
+    with watch_syncs(layers="CD"):
+        got["layers CD"] = arrives()
+    got["after CD"] = arrives()
+    put("exceptions", got)
+
+
+def compiled():
+    """With torch.compile layer A goes; what then waits outside any op is still reported."""
+    x = torch.randn(1000, device=DEVICE)
+    with watch_syncs() as watch:
+        fn = torch.compile(lambda t: t.sin() * 2, backend="eager")
+        for _ in range(3):
+            fn(x)
+            torch.tensor([1.0, 2.0], device=DEVICE)
+            fn(x).sum().item()
+    report = watch.report()
+    put("compiled", {"layers": report.layers, "found": [(f.head(), f.evidence) for f in report.hidden]})
+    torch._dynamo.reset()
 
 
 def transformer():
@@ -476,7 +527,8 @@ def tests():
 
 def main():
     put("machine", {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda})
-    for part in (costs, coverage, races, prefetching, correctness, threads_and_autograd, rewrites, transformer,
+    for part in (costs, coverage, races, prefetching, correctness, threads_and_autograd, exceptions, rewrites,
+                 transformer, compiled,
                  scripts, tests):  # fmt: skip
         begin = time.perf_counter()
         try:

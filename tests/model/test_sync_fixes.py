@@ -24,7 +24,6 @@ def test_keys_are_unique_and_every_entry_is_complete():
         (["aten::is_nonzero", "aten::item", "aten::_local_scalar_dense"], "truth-test"),
         (["aten::repeat_interleave", "aten::item", "aten::_local_scalar_dense"], "repeat-interleave"),
         (["aten::index", "aten::nonzero", "copy:DtoH"], "masked-read"),
-        (["aten::index", "aten::to", "aten::_to_copy", "aten::copy_", "copy:DtoH"], "cpu-table"),
         (["aten::index", "aten::to", "aten::_to_copy", "aten::copy_", "copy:HtoD"], "host-index"),
         (["aten::index_put_", "aten::_index_put_impl_", "aten::nonzero"], "masked-write"),
         (["aten::to", "aten::_to_copy", "aten::copy_", "copy:HtoD"], "upload"),

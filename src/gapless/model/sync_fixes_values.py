@@ -44,7 +44,8 @@ READS: tuple[SyncFix, ...] = (
         "false",
         "A 0-d tensor used as an index becomes a Python int first, which reads it from the GPU.",
         "y = x.index_select(0, k.reshape(1)).squeeze(0)",
-        "The same for range(k), list[k] and slices; keep the index a Python int where it is known on the host.",
+        "The same for range(k), list[k], slices, and for a CPU table indexed by a GPU scalar: move the table to the "
+        "GPU once. Keep the index a Python int where it is known on the host.",
         ("aten::_local_scalar_dense",),
     ),
     SyncFix(
@@ -132,15 +133,6 @@ SIZES: tuple[SyncFix, ...] = (
         "Some versions wait whatever the arguments.",
     ),
     SyncFix(
-        "cpu-table",
-        ("aten::index", "Tensor.__getitem__"),
-        "false",
-        "A CPU tensor indexed by a GPU tensor: the index is copied to the host first.",
-        "table = table.to(device)\ny = table[i]",
-        "Move the table once, before the loop (schedules, alphas, position tables).",
-        ("aten::_to_copy", "copy:DtoH"),
-    ),
-    SyncFix(
         "host-index",
         ("aten::index", "aten::index_put_", "aten::_index_put_impl_", "Tensor.__getitem__", "Tensor.__setitem__"),
         "false",
@@ -209,6 +201,15 @@ SIZES: tuple[SyncFix, ...] = (
         "torch.isin sorts and de-duplicates long lists, which reads a size on the host.",
         "found = (i.unsqueeze(-1) == i[:8]).any(-1)",
         "Short lists of test values do not wait.",
+    ),
+    SyncFix(
+        "grouped-mm",
+        ("aten::_grouped_mm", "torch._grouped_mm", "torch.nn.functional.grouped_mm"),
+        "false",
+        "Where there is no grouped kernel for the dtype or GPU, the offsets are read on the host and each group is a "
+        "product of its own.",
+        "model = model.to(torch.bfloat16)",
+        "bfloat16 on Hopper and newer runs as one kernel that reads the offsets itself.",
     ),
     SyncFix(
         "multinomial",

@@ -1,7 +1,7 @@
 """Which synchronisations does torch itself ask of the GPU, on any thread, just before they happen?
 
-torch calls the hooks of `torch.cuda._gpu_trace` and can never forget them again. So one dispatcher is installed, once a
-process, and it returns at once while nobody listens.
+torch calls the hooks of `torch.cuda._gpu_trace` and never forgets one. So one dispatcher is installed, once a process;
+it returns at once while nobody listens, and torch's hooks are off while nobody holds them (see `gpuswitch`).
 
 The dispatcher waits for the same stream, event or device itself, with a clock round it: the host would block there
 anyway, and that is the only way to know how long, on threads where no op can be bracketed too. torch's own wait then
@@ -20,6 +20,7 @@ from typing import Protocol, cast
 import torch
 
 from gapless.runtime.gpudriver import Driver, SyncKind, load_driver
+from gapless.runtime.gpuswitch import TraceSwitch, hooks_flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,27 @@ Listener = Callable[[SyncEvent], None]
 class Dispatcher:
     """Hands every synchronisation to the listeners of the moment; does nothing while there are none."""
 
-    def __init__(self, driver: Driver | None) -> None:
+    def __init__(self, driver: Driver | None, switch: TraceSwitch | None = None) -> None:
         self._driver = driver
+        self._switch = switch
         self._listeners: tuple[Listener, ...] = ()
         self._lock = threading.Lock()
         self._local = threading.local()
+
+    @property
+    def switchable(self) -> bool:
+        """Whether torch's hooks are off between `hold` and `release`; otherwise they stay on for good."""
+        return self._switch is not None
+
+    def hold(self) -> None:
+        """torch's hooks are on until `release`. Hold them shortly: no user code should raise meanwhile."""
+        if self._switch is not None:
+            self._switch.hold()
+
+    def release(self) -> None:
+        """Ends one `hold`."""
+        if self._switch is not None:
+            self._switch.release()
 
     def subscribe(self, listener: Listener) -> None:
         """From now on `listener` is called on the thread that is about to wait."""
@@ -96,7 +113,10 @@ def dispatcher() -> Dispatcher | None:
             hooks = _hooks()
             if hooks is None:
                 return None
-            made = Dispatcher(load_driver())
+            flag = hooks_flag()
+            # Whoever turned the hooks on before (torch's own sanitizer) needs them on all the time.
+            mine = flag is not None and not flag.value
+            made = Dispatcher(load_driver(), TraceSwitch(flag) if flag is not None and mine else None)
             try:
                 hooks.register_callback_for_device_synchronization(lambda: made.fire("device"))
                 hooks.register_callback_for_stream_synchronization(lambda handle: made.fire("stream", handle))
@@ -104,6 +124,8 @@ def dispatcher() -> Dispatcher | None:
                 torch._C._activate_gpu_trace()
             except AttributeError:
                 return None
+            if flag is not None and mine:
+                flag.value = False
             _installed = made
         return _installed
 

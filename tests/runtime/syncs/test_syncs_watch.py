@@ -287,6 +287,38 @@ def test_other_threads_are_seen_by_the_trace_hook(gpu):
     assert finding.stall_ms > 0
 
 
+def test_warnings_of_torchs_own_detector_confirm_or_add(gpu):
+    x = torch.empty((), device=GPU)
+    with gpu.watch() as watch:
+        recorder = watch._recorder
+        x.item()
+        recorder.on_debug_warning()
+        recorder.on_debug_warning()
+    seen, unseen = sorted(watch.report().hidden, key=lambda finding: finding.line)
+    assert seen.evidence == "ABCD"
+    assert (unseen.evidence, unseen.waited_ms) == ("D", None)
+    assert "time not measured" in unseen.head()
+
+
+def test_a_warning_that_another_thread_caused_adds_nothing(gpu):
+    x = torch.empty((), device=GPU)
+    with gpu.watch() as watch:
+        x.item()
+        thread = threading.Thread(target=watch._recorder.on_debug_warning)
+        thread.start()
+        thread.join()
+    assert len(watch.report().hidden) == 1
+
+
+def test_a_wait_in_autograds_own_thread_names_the_node(gpu, monkeypatch):
+    from gapless.runtime.syncs import frames
+
+    node = torch.ones(1, requires_grad=True).exp().grad_fn
+    monkeypatch.setattr(torch._C, "_current_autograd_node", lambda: node)
+    site = frames.locate(None).site
+    assert (str(site), site.expression()) == ("backward pass", "ExpBackward0")
+
+
 def test_module_path_names_the_running_module(gpu):
     class Gate(torch.nn.Module):
         def forward(self, x):
@@ -310,14 +342,43 @@ def test_module_path_names_the_running_module(gpu):
     assert "module Net.layers.0 and 1 more" in watch.report().text()
 
 
-def test_cpu_table_indexed_by_a_gpu_tensor_is_named_so(gpu):
+def test_gpu_table_indexed_from_the_cpu_is_named_so(gpu):
     from gapless.runtime.syncs.copies import find_copy
     from gapless.runtime.syncs.fixes import fix_of
 
-    table, index = torch.zeros(4), torch.empty(2, dtype=torch.long, device=GPU)
+    table, index = torch.empty(4, device=GPU), torch.tensor([0, 2])
     copy = find_copy(torch.ops.aten.index.Tensor, (table, [index]), {}, gpu.backend)
-    assert copy.direction == "DtoH"
-    assert fix_of(("Tensor.__getitem__", "aten::index", *copy.names()), "stream").key == "cpu-table"
+    assert copy.direction == "HtoD"
+    assert fix_of(("Tensor.__getitem__", "aten::index", *copy.names()), "stream").key == "host-index"
+
+
+def test_hooks_are_held_only_while_ops_run(gpu):
+    log = []
+
+    class Switch:
+        def hold(self):
+            log.append(1)
+
+        def release(self):
+            log.append(-1)
+
+    gpu.trace._switch = Switch()
+    x = torch.empty((), device=GPU)
+    original = torch.cuda.synchronize
+    with gpu.watch() as watch:
+        assert sum(log) == 0
+        assert torch.cuda.synchronize is not original
+        x.item()
+        with pytest.raises(RuntimeError):
+            x + torch.ones(2)[:, None, None] @ torch.ones(3)
+        assert sum(log) == 0
+    assert log
+    assert torch.cuda.synchronize is original
+    assert len(watch.report().hidden) == 1
+    log.clear()
+    with gpu.watch(layers="C"):
+        assert log == [1]
+    assert log == [1, -1]
 
 
 def test_phases_label_waits(gpu):

@@ -91,9 +91,9 @@ def _converted(source: torch.Tensor, device: torch.device, non_blocking: bool, b
 
 def _indexed(args: Sequence[object], backend: Backend) -> Copy | None:
     table, indices = args[0], args[1]
-    if not isinstance(table, torch.Tensor) or backend.on_gpu(table) or not isinstance(indices, (list, tuple)):
+    if not isinstance(table, torch.Tensor) or not backend.on_gpu(table) or not isinstance(indices, (list, tuple)):
         return None
     for index in indices:
-        if isinstance(index, torch.Tensor) and backend.on_gpu(index):
-            return Copy("DtoH", index.numel() * index.element_size(), False, False, hidden=True)
+        if isinstance(index, torch.Tensor) and not backend.on_gpu(index):
+            return Copy("HtoD", index.numel() * index.element_size(), False, False, hidden=True)
     return None

@@ -58,8 +58,10 @@ class SyncFinding:
         """One line: where, what, how often, how long."""
         idle = f", GPU already idle {self.already_idle:.0%}" if self.already_idle else ""
         times = f"{self.count_per_step:g}/step" + (f" (varies: {_counts(self.counts)})" if self.varies else "")
+        if self.evidence == "D":
+            return f"{_place(self.file, self.line)} `{self.expression}`  {times}, time not measured"
         return (
-            f"{_short(self.file)}:{self.line} `{self.expression}`  {times}, {self.stall_ms_per_step:.3g} ms/step "
+            f"{_place(self.file, self.line)} `{self.expression}`  {times}, {self.stall_ms_per_step:.3g} ms/step "
             f"(median {self.stall_median_ms:.3g}, max {self.stall_max_ms:.3g} ms a wait){idle}"
         )
 
@@ -175,11 +177,13 @@ class SyncReport:
         )
 
 
-def _short(file: str) -> str:
+def _place(file: str, line: int) -> str:
+    if not file:
+        return "backward pass (autograd's own thread)"
     try:
-        return str(Path(file).relative_to(Path.cwd()))
+        return f"{Path(file).relative_to(Path.cwd())}:{line}"
     except ValueError:
-        return file or "(no Python frame: autograd's own thread)"
+        return f"{file}:{line}"
 
 
 def _counts(counts: list[int]) -> str:

@@ -19,13 +19,16 @@ Owner = Literal["user", "package", "stdlib", "torch", "own"]
 _TORCH = str(Path(torch.__file__).parent)
 _OWN = str(Path(gapless.__file__).parent)
 _STDLIB = tuple({sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib")})
-_MODE_METHODS = frozenset({"__torch_function__", "__torch_dispatch__"})
+_MODE_METHODS = frozenset({"__torch_function__", "__torch_dispatch__", "fire_callbacks"})
 _MODULE_CALL = str(Path(_TORCH) / "nn" / "modules" / "module.py")
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in the source. `code` and `offset` find the exact expression when somebody asks for it."""
+    """A place in the source; without a file, a node of autograd's backward pass.
+
+    `code` and `offset` find the exact expression when somebody asks for it.
+    """
 
     file: str
     line: int
@@ -35,7 +38,9 @@ class Site:
     offset: int = field(default=-1, compare=False, repr=False)
 
     def expression(self) -> str:
-        """The expression that was running (`loss.item()`), else its whole line, else ''."""
+        """The expression that was running (`loss.item()`), else its whole line, else the function's name."""
+        if not self.file:
+            return self.function
         line = linecache.getline(self.file, self.line)
         if self.code is not None and self.offset >= 0:
             positions = list(self.code.co_positions())
@@ -46,11 +51,7 @@ class Site:
         return line.strip()
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
-
-
-UNKNOWN = Site("", 0, "", "")
-"""No Python frame of the user was on the stack (autograd's own threads)."""
+        return f"{self.file}:{self.line}" if self.file else "backward pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def locate(frame: FrameType | None, *, deps: bool = False) -> Location:
     modules: list[object] = []
     while frame is not None:
         code = frame.f_code
-        # A mode stands between the user's line and the op, whoever wrote it.
+        # A mode or hook stands between the user's line and the op, whoever wrote it.
         owner: Owner = "own" if code.co_name in _MODE_METHODS else owner_of(code.co_filename)
         if owner == "torch":
             if site is None and via is None:
@@ -102,7 +103,7 @@ def locate(frame: FrameType | None, *, deps: bool = False) -> Location:
             via = _site(frame)
         frame = frame.f_back
     if site is None:
-        site, via = via or UNKNOWN, None
+        site, via = via or _autograd_site(), None
     return Location(site, via, tuple(reversed(entries)), module_path(modules))
 
 
@@ -123,3 +124,10 @@ def _site(frame: FrameType) -> Site:
     code = frame.f_code
     module = frame.f_globals.get("__name__", "")
     return Site(code.co_filename, frame.f_lineno, code.co_qualname, str(module), code, frame.f_lasti)
+
+
+def _autograd_site() -> Site:
+    """Autograd's own threads have no Python frame: the running node (`IndexBackward0`) stands for the line."""
+    current = getattr(torch._C, "_current_autograd_node", None)
+    node = current() if current is not None else None
+    return Site("", 0, node.name() if node is not None else "", "torch.autograd")

@@ -10,6 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from gapless.runtime.gputrace import Dispatcher
 from gapless.runtime.syncs.backend import Backend
 from gapless.runtime.syncs.compiled import keep_dynamo_out
 from gapless.runtime.syncs.copies import COPY_OPS, INDEX_OPS, STAGED_BYTES, Copy, find_copy
@@ -18,14 +19,16 @@ from gapless.runtime.syncs.races import RaceGuard
 from gapless.runtime.syncs.record import Recorder
 
 _CROSSING = COPY_OPS | INDEX_OPS
+_LONG = frozenset({torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad})
 
 
 class SourceLayer(TorchFunctionMode):
     """Layer A: the torch functions that the user's code calls (`Tensor.item`, `Tensor.__bool__`, `torch.tensor`)."""
 
-    def __init__(self, recorder: Recorder, gate: Gate, guard: RaceGuard | None) -> None:
+    def __init__(self, recorder: Recorder, gate: Gate, guard: RaceGuard | None, trace: Dispatcher | None) -> None:
         super().__init__()
         self._recorder = recorder
+        self._trace = trace
         self._gate = gate
         self._guard = guard
 
@@ -48,10 +51,16 @@ class SourceLayer(TorchFunctionMode):
         state.calls += 1
         if self._guard is not None and self._guard.pending:
             self._guard.before_function(func, args)
+        # A backward pass runs the user's own code; its ops hold the hooks themselves.
+        trace = None if state.stack or func in _LONG else self._trace
         state.stack.append(("A", func, None))
+        if trace is not None:
+            trace.hold()
         try:
             result = func(*args, **(kwargs or {}))
         finally:
+            if trace is not None:
+                trace.release()
             state.stack.pop()
             if state.open is not None:
                 recorder.close(state)
@@ -65,8 +74,16 @@ class OpLayer(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     supports_higher_order_operators = True
 
-    def __init__(self, recorder: Recorder, gate: Gate, guard: RaceGuard | None, backend: Backend | None) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        gate: Gate,
+        guard: RaceGuard | None,
+        trace: Dispatcher | None,
+        backend: Backend | None,
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._trace = trace
         self._recorder = recorder
         self._gate = gate
         self._guard = guard
@@ -100,13 +117,19 @@ class OpLayer(TorchDispatchMode):  # type: ignore[no-untyped-call]
             copy = find_copy(func, args, kwargs, self._backend)
         if guard is not None and guard.pending:
             guard.before_op(func, args, kwargs, copy)
+        # Inside a torch function the hooks are on already, except inside a backward pass.
+        trace = self._trace if not state.stack or state.stack[-1][1] in _LONG else None
         state.stack.append(("B", func, copy.forget() if copy is not None else None))
+        if trace is not None:
+            trace.hold()
         try:
             if copy is not None and copy.pageable_async:
                 result = self._timed(copy, func, args, kwargs)
             else:
                 result = func(*args, **kwargs)
         finally:
+            if trace is not None:
+                trace.release()
             state.stack.pop()
             if state.open is not None:
                 recorder.close(state)

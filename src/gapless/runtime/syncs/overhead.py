@@ -12,11 +12,13 @@ _CALLS = 200
 _ROUNDS = 3
 
 
-def cost_per_call_ns(layers: Sequence[AbstractContextManager[object]], calls_per_op: int) -> float:
-    """Extra host time of one call under `layers`; best of three rounds of 200 tiny CPU ops, about 5 ms in all."""
+def cost_per_call_ns(layers: Sequence[AbstractContextManager[object]], calls_per_op: int, device: str) -> float:
+    """Extra host time of one call under `layers`; best of three rounds of 200 tiny ops, about 5 ms in all."""
     if not layers or calls_per_op == 0:
         return 0.0
-    tensor = torch.zeros(1)
+    # During a graph capture the ops would become part of the graph.
+    capturing = device == "cuda" and torch.cuda.is_current_stream_capturing()
+    tensor = torch.zeros(1, device="cpu" if capturing else device)
     plain_ns = _best_ns(tensor)
     with ExitStack() as stack:
         for layer in layers:

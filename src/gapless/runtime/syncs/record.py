@@ -14,6 +14,8 @@ from gapless.runtime.syncs.copies import Copy
 from gapless.runtime.syncs.frames import Location, locate
 from gapless.runtime.syncs.names import func_name
 
+_INDEXING = ("Tensor.__getitem__", "Tensor.__setitem__")
+
 CAPACITY = 200_000
 """Waits kept; older ones give way and are counted."""
 
@@ -23,7 +25,7 @@ class Wait:
     """One wait of the host. kind: device, stream, event, or pageable (a copy that no detector of torch's reports).
 
     chain: what was running, outermost first: torch's Python functions, torch functions, ops, the copy.
-    stall_ns: host time of the wait and of the copy that it belongs to. waited_ns: the part spent on earlier GPU work.
+    stall_ns: host time of the wait, with the copy that it belongs to. waited_ns: the part spent on earlier GPU work.
     layers: A torch function, B op, C torch's trace hook, D torch's sync debug mode.
     """
 
@@ -42,20 +44,17 @@ class Wait:
     own_ns: int = 0
 
 
-Frame = object
-"""An entry of a thread's stack of running functions: a torch function, an op, or a `Copy` with its op."""
-
-
 class ThreadState:
     """What one thread is doing: running functions and ops (A and B layers), and a wait that has not ended."""
 
-    __slots__ = ("calls", "last", "name", "open", "stack")
+    __slots__ = ("calls", "last", "name", "open", "stack", "unconfirmed")
 
     def __init__(self) -> None:
         self.stack: list[tuple[str, object, Copy | None]] = []
         self.open: Wait | None = None
         self.last: Wait | None = None
         self.calls = 0
+        self.unconfirmed = 0
         self.name = threading.current_thread().name
 
 
@@ -101,6 +100,7 @@ class Recorder:
         state = self.state()
         if state.open is not None:
             self._finish(state, state.open, event.begin_ns)
+        state.unconfirmed += event.kind == "stream"
         begin_ns = time.perf_counter_ns()
         layers = "".join(sorted({layer for layer, _, _ in state.stack})) + "C"
         copy = state.stack[-1][2] if state.stack else None
@@ -132,11 +132,26 @@ class Recorder:
         self.own_ns += time.perf_counter_ns() - start_ns
 
     def on_debug_warning(self) -> None:
-        """D layer: torch's own detector warned on this thread."""
+        """D layer: torch's own detector warned of a wait that layer C saw, or of one that it could not see.
+
+        Warnings come when the call ends; those of autograd's threads when the backward pass does, on its caller's.
+        """
         state = self.state()
         wait = state.open or state.last
-        if wait is not None and "D" not in wait.layers:
-            wait.layers += "D"
+        if state.unconfirmed and wait is not None:
+            state.unconfirmed -= 1
+            wait.layers += "" if "D" in wait.layers else "D"
+            return
+        for other in self._states:
+            if other.unconfirmed:
+                other.unconfirmed -= 1
+                return
+        where = locate(sys._getframe(1), deps=self._deps)
+        chain = self._chain(state, where, None)
+        now_ns = time.perf_counter_ns()
+        self._keep(
+            state, Wait("stream", chain, where, state.name, self.step, self.phase, now_ns, 0, None, None, None, "D")
+        )
 
     def close(self, state: ThreadState) -> None:
         """The innermost running function of this thread begins or ends: a wait that was open ends here."""
@@ -145,7 +160,9 @@ class Recorder:
 
     def _finish(self, state: ThreadState, wait: Wait, end_ns: int) -> None:
         state.open = None
-        wait.stall_ns = max(wait.stall_ns, end_ns - wait.begin_ns - wait.own_ns)
+        # A copy keeps the host until it is done; any other op goes on with work of its own after the wait.
+        if wait.copy is not None or wait.waited_ns is None:
+            wait.stall_ns = max(wait.stall_ns, end_ns - wait.begin_ns - wait.own_ns)
         self._keep(state, wait)
 
     def _keep(self, state: ThreadState, wait: Wait) -> None:
@@ -162,4 +179,7 @@ class Recorder:
         names = [*where.entries, *(func_name(func) for _, func, _ in state.stack)]
         if copy is not None:
             names.extend(copy.names())
+        elif names and names[-1] in _INDEXING:
+            # torch turned a list or a CPU tensor into an index on the GPU, below the ops that can be seen.
+            names.extend(("aten::_to_copy", "copy:HtoD"))
         return tuple(dict.fromkeys(names))

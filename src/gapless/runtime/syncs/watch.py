@@ -13,9 +13,10 @@ import torch
 
 from gapless.model.errors import UsageError
 from gapless.runtime.gputrace import Dispatcher, dispatcher
-from gapless.runtime.syncs.backend import Backend, find_backend
+from gapless.runtime.syncs.backend import AcceleratorBackend, Backend, find_backend
 from gapless.runtime.syncs.compiled import CompileWatcher, compile_in_use
 from gapless.runtime.syncs.debug_mode import DebugModeLayer
+from gapless.runtime.syncs.explicit import ExplicitCalls
 from gapless.runtime.syncs.findings import Overhead, SyncReport
 from gapless.runtime.syncs.fixes import is_explicit
 from gapless.runtime.syncs.gate import Action, Gate
@@ -61,6 +62,8 @@ class SyncWatch(ContextDecorator):
         self._recorder.on_wait = self._gate.on_wait
         self._guard: RaceGuard | None = None
         self._source: SourceLayer | None = None
+        self._backend: Backend | None = None
+        self._trace: Dispatcher | None = None
         self._manual = False
         self._active = ""
         self._notes: list[str] = []
@@ -138,17 +141,18 @@ class SyncWatch(ContextDecorator):
         )
 
     def _start(self, stack: ExitStack) -> None:
-        backend = self._given[0] or find_backend()
+        backend = self._backend = self._given[0] or find_backend()
         trace = self._given[1] or (dispatcher() if backend is not None else None)
         if backend is None:
             self._notes.append(
                 "no GPU here, so nothing can wait for one; gapless.preview_syncs(fn, *args) predicts waits"
             )
         recorder, gate = self._recorder, self._gate
-        if "C" in self._wanted and trace is not None:
-            trace.subscribe(recorder.on_sync)
-            stack.callback(trace.unsubscribe, recorder.on_sync)
-            self._active += "C"
+        if "C" not in self._wanted:
+            trace = None
+        self._trace = trace
+        if trace is not None:
+            self._listen(trace, stack)
         if "D" in self._wanted:
             debug = DebugModeLayer(recorder.on_debug_warning)
             if debug.start():
@@ -163,7 +167,7 @@ class SyncWatch(ContextDecorator):
             if compile_in_use():
                 self._note_compile()
             else:
-                self._source = SourceLayer(recorder, gate, self._guard)
+                self._source = SourceLayer(recorder, gate, self._guard, trace)
                 _push(self._source)
                 stack.callback(self._drop_source)
                 watcher = CompileWatcher(self._on_compile)
@@ -171,8 +175,25 @@ class SyncWatch(ContextDecorator):
                 stack.callback(watcher.stop)
                 self._active = "A" + self._active
         if "B" in self._wanted:
-            stack.enter_context(OpLayer(recorder, gate, self._guard, backend))
+            stack.enter_context(OpLayer(recorder, gate, self._guard, trace, backend))
             self._active = "".join(sorted(self._active + "B"))
+
+    def _listen(self, trace: Dispatcher, stack: ExitStack) -> None:
+        trace.subscribe(self._recorder.on_sync)
+        stack.callback(trace.unsubscribe, self._recorder.on_sync)
+        self._active += "C"
+        if not trace.switchable:
+            self._notes.append(
+                "this torch cannot turn its trace hooks off again: about 1 us an allocation until the process ends"
+            )
+        if set(self._wanted) & set("AB"):
+            # The layers hold torch's hooks while an op runs; outside, only calls that ask to wait need them.
+            calls = ExplicitCalls(trace)
+            calls.start()
+            stack.callback(calls.stop)
+        else:
+            trace.hold()
+            stack.callback(trace.release)
 
     def _on_optimizer_step(self) -> None:
         if not self._manual:
@@ -198,10 +219,11 @@ class SyncWatch(ContextDecorator):
         recorder, gate = Recorder(), Gate((), None, "report", 0)
         layers: list[AbstractContextManager[object]] = []
         if "A" in self._active:
-            layers.append(SourceLayer(recorder, gate, None))
+            layers.append(SourceLayer(recorder, gate, None, self._trace))
         if "B" in self._active:
-            layers.append(OpLayer(recorder, gate, None, None))
-        return cost_per_call_ns(layers, len(layers))
+            layers.append(OpLayer(recorder, gate, None, self._trace, self._backend))
+        device = self._backend.name if isinstance(self._backend, AcceleratorBackend) else "cpu"
+        return cost_per_call_ns(layers, len(layers), device)
 
     def _step_source(self, complete: int) -> str:
         if not complete:
@@ -248,9 +270,12 @@ def watch_syncs(
 
     allow: `train.py:88`, `train.py`, `package.module.*`, `kind:stream`, `fix:readback`. budget: hidden waits a step may
     have. on: report, warn (at the end) or raise (`HiddenSyncError`, at the op). warmup: steps left out; steps end with
-    the optimizer's step, or with `w.step()`. layers: A torch functions, B ops, C torch's trace hooks, D its debug mode;
-    `"CD"` costs nothing per op. deps: installed packages count as the user's code. One thread starts and ends it;
-    layer C sees every thread.
+    the optimizer's step, or with `w.step()`. deps: installed packages count as the user's code.
+
+    layers: A torch functions, B ops, C torch's trace hooks, D its debug mode. A and B see the thread that starts the
+    watch and autograd's threads; elsewhere D alone reports waits, without their time. `"CD"` times them in every
+    thread and costs nothing per op, but knows neither the op, nor pageable `non_blocking` copies, nor races; and while
+    it runs, torch may turn an exception into a SystemError if a GPU tensor is freed on the exception's way.
     """
     return SyncWatch(allow=allow, budget=budget, on=on, warmup=warmup, layers=layers, races=races, deps=deps)
 
