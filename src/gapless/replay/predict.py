@@ -16,7 +16,7 @@ import numpy as np
 from gapless.analyses.study import Study
 from gapless.analyses.trust import launches_block
 from gapless.replay.engine import Machine, Run, run
-from gapless.replay.overhead import Costs, Counts, count_events, costs_for, host_scale, machine_of, without_profiler
+from gapless.replay.overhead import Costs, Counts, count_events, costs_for, host_scale, machine_of, recording_scale, without_profiler
 from gapless.replay.program import Program, build_program
 from gapless.replay.selfcheck import self_check
 
@@ -77,7 +77,7 @@ def predict(s: Study) -> Prediction:
         return _nothing("no host thread is recorded, so there is no program to replay", machine)
     counts, scale = count_events(s, program), host_scale(s, program)
     costs = costs_for(s)
-    clean = without_profiler(program, counts, costs, min(max(scale, 0.6), 2.5))
+    clean = without_profiler(program, counts, costs, recording_scale(scale))
     check = self_check(s, machine)
     recorded, unprofiled = run(program, machine), run(clean, machine)
     measured = measured_baseline(s)

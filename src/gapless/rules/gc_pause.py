@@ -23,6 +23,7 @@ import numpy as np
 
 from gapless.analyses.causes import Cause
 from gapless.replay.program import Program
+from gapless.rules._stalls import WARM_SHARE, WARMEST_SHARE, warmed
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Found, Outcome, Unknown
 from gapless.tables.segments import split_by
@@ -71,7 +72,7 @@ def check(c: Context) -> Outcome:
     return Found(
         f"Python collects garbage for {mean / 1e6:.1f} ms a step",
         c.sites(rows),
-        lambda program: _without(c, program, 0.0),
+        lambda program: warmed(c, _without(c, program, 0.0), held, WARM_SHARE),
         [
             f"{total / 1e6:.1f} ms in {int((per_step > 0).sum())} of {steps.size} steps, the longest "
             f"{int(per_step.max()) / 1e6:.1f} ms",
@@ -79,6 +80,7 @@ def check(c: Context) -> Outcome:
         "If objects are created faster than reference counting frees them (cycles), collections are needed now and then.",
         FIX,
         cautious=lambda program: _without(c, program, 0.5),
+        hopeful=lambda program: warmed(c, _without(c, program, 0.0), held, WARMEST_SHARE),
         outside_ns=max(mean - held, 0.0),
         assumptions=["collections can be moved to rare, chosen moments"],
     )

@@ -8,7 +8,8 @@ queue, NumPy or pandas work, logging, a lock held by another thread.
 The GPU runs out of queued work and idles until the host comes back.
 
 ## How the gain is computed
-The stretches go. Cautious: half of each. If the GPU is the bound anyway, hiding them brings nothing, and the replay says
+The stretches go; after very long ones (20 ms) the dispatch that follows runs slower, and recovers. Cautious: half of
+each. If the GPU is the bound anyway, hiding them brings nothing, and the replay says
 so.
 
 ## When it may be wrong
@@ -24,7 +25,7 @@ from gapless.analyses.host import FRAME
 from gapless.replay.engine import run
 from gapless.replay.program import Program, serial_line
 from gapless.replay.whatif import add_host, cut_host
-from gapless.rules._stalls import Stalls, stalls
+from gapless.rules._stalls import WARM_SHARE, WARMEST_SHARE, Stalls, stalls, warmed
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Found, Outcome, Unknown
 from gapless.tables.segments import fill, split
@@ -63,13 +64,15 @@ def check(c: Context) -> Outcome:
     return Found(
         f"The host spends {total / 1e6:.1f} ms of each step in something that is not PyTorch",
         c.sites(rows, found.ns, steps=1),
-        lambda program: cut_host(program, found.start, found.end),
+        lambda program: warmed(c, cut_host(program, found.start, found.end), total, WARM_SHARE),
         [f"{int(ns) / 1e6:.2f} ms {_where(c, found, i)}" for i, ns in enumerate(found.ns.tolist()[:5])],
         "A collection of garbage, a lock, or the operating system can look like this; stacks tell which.",
         FIX,
         cautious=lambda program: _half(program, found),
-        assumptions=["the work can leave the step or run while the GPU is busy"],
-    )
+        hopeful=lambda program: warmed(c, cut_host(program, found.start, found.end), total, WARMEST_SHARE),
+        assumptions=["the work can leave the step or run while the GPU is busy",
+                     "after a pause of 20 ms and more, what follows runs slower, and recovers too"],
+    )  # fmt: skip
 
 
 def _half(program: Program, found: Stalls) -> Program:
