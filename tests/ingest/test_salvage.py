@@ -162,6 +162,16 @@ def test_deep_but_well_formed_args():
     assert codes(raw) == {"unreadable-event": 1}
 
 
+@pytest.mark.parametrize("depth", [300, 600, 900])
+def test_nesting_that_only_just_parses(depth: int):
+    inner = '"x": ' + '[{"a": ' * depth + "1e9999999" + "}]" * depth
+    text = text_of(kernel("k", 1, 1)).replace('"schemaVersion"', inner + ', "schemaVersion"')
+    text = text.replace('"traceEvents": [', '"traceEvents": [' + op(args=inner + ', "Collective name": "a"') + ", ")
+    raw = read_text(text)
+    assert raw.activities.height == 1
+    assert raw.meta.schema_version == 1
+
+
 def test_deep_nesting_in_the_header():
     text = text_of(kernel("k", 1, 1)).replace(
         '"schemaVersion"', '"x": ' + "[" * 50_000 + "]" * 50_000 + ', "schemaVersion"'

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gapless.ingest import series
 from gapless.ingest.events import MISSING, CollectiveArgs, TritonArgs
 from gapless.ingest.gather import Rows
-from gapless.ingest.lenient import loads, plain, struct_from
+from gapless.ingest.lenient import JSON_PROBLEMS, loads, plain, struct_from
 from gapless.ingest.raw import empty_frame
 from gapless.model import schema
 
@@ -277,7 +277,10 @@ def described(extra: list[tuple[int, bytes]]) -> tuple[pl.DataFrame, pl.DataFram
     collectives: list[dict[str, object]] = []
     kernels: list[dict[str, object]] = []
     for row, text in extra:
-        values = plain(loads(series.plain(text)))
+        try:
+            values = plain(loads(series.plain(text)))
+        except JSON_PROBLEMS:
+            continue
         if "Collective name" in values:
             collective = msgspec.structs.asdict(struct_from(CollectiveArgs, values))
             waits = collective["is_async"]

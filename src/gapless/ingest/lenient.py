@@ -52,7 +52,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - JSON can be anything
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, Decimal):
-        value = float(value) if abs(value) <= _HUGE else None
+        value = float(value) if value.copy_abs() <= _HUGE else None
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         value = float(value) if abs(value) < _HUGE else None
     if isinstance(value, float) and value - value != 0:

@@ -45,10 +45,12 @@ def text_to_ns(value: Decimal | str | float | int) -> int | None:
         exact = Decimal(value)
     except (InvalidOperation, ValueError, TypeError):
         return None
-    if not exact.is_finite() or exact.adjusted() > 15 or abs(exact) > LIMIT_US:
+    if not exact.is_finite() or (exact and exact.adjusted() > 15):
         return None
-    if exact.adjusted() < -9:
+    if not exact or exact.adjusted() < -9:
         return 0
+    if abs(exact) > LIMIT_US:
+        return None
     return round(exact * 1000)
 
 

@@ -28,10 +28,10 @@ def parse(text: bytes, issues: Issues, *, closed: bool) -> dict[str, Any]:
     if not closed:
         body += "}"
     try:
-        values = loads(body)
+        values = plain(loads(body))
     except JSON_PROBLEMS:
         return _one_by_one(source, issues)
-    return plain(values) if isinstance(values, dict) else {}
+    return values if isinstance(values, dict) else {}
 
 
 def _one_by_one(source: str, issues: Issues) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def _keep(raw: RawTrace, entry: Path, damaged: bool, max_cache_bytes: int) -> No
             return
         folder.publish(new, entry, replace=damaged)
         folder.evict(entry.parent, max_cache_bytes)
-    except OSError:
+    except Exception:  # a full disk, odd metadata: no reason to lose the trace that was just read
         return
 
 
