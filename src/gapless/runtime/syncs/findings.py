@@ -94,7 +94,7 @@ class Overhead:
 
     @property
     def total_ms(self) -> float:
-        """Estimate: calls times cost of one, and what handling the waits took."""
+        """Lower bound: calls times cost of one on a tiny op, and what handling the waits took."""
         return self.calls * self.per_call_ns / 1e6 + self.waits_ms
 
 
@@ -157,7 +157,7 @@ class SyncReport:
         lines.append("")
         lines += [f"note: {note}" for note in self.notes]
         lines.append(
-            f"watching cost about {self.overhead.total_ms:.3g} ms ({self.overhead.calls} calls at "
+            f"watching cost at least {self.overhead.total_ms:.3g} ms ({self.overhead.calls} calls at "
             f"{self.overhead.per_call_ns / 1e3:.2g} us); layers {self.layers or 'none'}"
         )
         return "\n".join(lines)

@@ -20,6 +20,7 @@ _TORCH = str(Path(torch.__file__).parent)
 _OWN = str(Path(gapless.__file__).parent)
 _STDLIB = tuple({sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib")})
 _MODE_METHODS = frozenset({"__torch_function__", "__torch_dispatch__", "fire_callbacks"})
+_OPS = str(Path(_TORCH) / "_ops.py")
 _MODULE_CALL = str(Path(_TORCH) / "nn" / "modules" / "module.py")
 
 
@@ -90,7 +91,9 @@ def locate(frame: FrameType | None, *, deps: bool = False) -> Location:
     while frame is not None:
         code = frame.f_code
         # A mode or hook stands between the user's line and the op, whoever wrote it.
-        owner: Owner = "own" if code.co_name in _MODE_METHODS else owner_of(code.co_filename)
+        owner: Owner = (
+            "own" if code.co_name in _MODE_METHODS or code.co_filename == _OPS else owner_of(code.co_filename)
+        )
         if owner == "torch":
             if site is None and via is None:
                 entries.append(code.co_qualname)

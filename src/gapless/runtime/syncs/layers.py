@@ -19,6 +19,7 @@ from gapless.runtime.syncs.races import RaceGuard
 from gapless.runtime.syncs.record import Recorder
 
 _CROSSING = COPY_OPS | INDEX_OPS
+_GETTER = type(torch.Tensor.shape.__get__)  # type: ignore[attr-defined]
 _LONG = frozenset({torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad})
 
 
@@ -44,8 +45,10 @@ class SourceLayer(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401 - whatever the wrapped function returns
         """Runs `func` with its name on this thread's stack."""
+        if func.__class__ is _GETTER:
+            return func(*args, **(kwargs or {}))
         recorder = self._recorder
-        state = recorder.state()
+        state = recorder.local.state
         if state.open is not None:
             recorder.close(state)
         state.calls += 1
@@ -108,7 +111,7 @@ class OpLayer(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Runs the op with its name on this thread's stack."""
         kwargs = kwargs or {}
         recorder, guard = self._recorder, self._guard
-        state = recorder.state()
+        state = recorder.local.state
         if state.open is not None:
             recorder.close(state)
         state.calls += 1

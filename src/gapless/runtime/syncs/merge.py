@@ -18,7 +18,9 @@ def merge(waits: Iterable[Wait], steps: Sequence[int], allowed_by: str = "") -> 
         key = (wait.where.site, wait.where.via, fix_of(wait.chain, wait.kind).key)
         groups.setdefault(key, []).append(wait)
     findings = [_finding(group, steps, allowed_by) for group in groups.values()]
-    return sorted(findings, key=lambda finding: (-finding.stall_ms, finding.file, finding.line))
+    return sorted(
+        findings, key=lambda finding: (-finding.stall_ms, -finding.count_per_step, finding.file, finding.line)
+    )
 
 
 def _finding(group: list[Wait], steps: Sequence[int], allowed_by: str) -> SyncFinding:

@@ -58,6 +58,14 @@ class ThreadState:
         self.name = threading.current_thread().name
 
 
+class _Local(threading.local):
+    """Gives each thread a state of its own at its first look."""
+
+    def __init__(self, states: list[ThreadState]) -> None:
+        self.state = ThreadState()
+        states.append(self.state)
+
+
 class Recorder:
     """Collects the waits of every thread; the layers call it, the report reads it."""
 
@@ -71,18 +79,9 @@ class Recorder:
         self._deps = deps
         self.on_wait: Callable[[Wait], None] | None = None
         self._lock = threading.Lock()
-        self._local = threading.local()
         self._states: list[ThreadState] = []
-
-    def state(self) -> ThreadState:
-        """This thread's state."""
-        try:
-            return self._local.state  # type: ignore[no-any-return]
-        except AttributeError:
-            state = self._local.state = ThreadState()
-            with self._lock:
-                self._states.append(state)
-            return state
+        self.local = _Local(self._states)
+        """`local.state` is this thread's state."""
 
     @property
     def calls(self) -> int:
@@ -91,13 +90,13 @@ class Recorder:
 
     def mark_step(self) -> None:
         """A step ended now."""
-        self.close(self.state())
+        self.close(self.local.state)
         self.step += 1
         self.boundaries_ns.append(time.perf_counter_ns())
 
     def on_sync(self, event: SyncEvent) -> None:
         """C layer: torch is about to wait on this thread."""
-        state = self.state()
+        state = self.local.state
         if state.open is not None:
             self._finish(state, state.open, event.begin_ns)
         state.unconfirmed += event.kind == "stream"
@@ -119,7 +118,7 @@ class Recorder:
 
     def on_pageable(self, copy: Copy, begin_ns: int, stall_ns: int, already_idle: bool | None) -> None:
         """B layer: a non-blocking copy of pageable memory kept the host, which torch does not report."""
-        state = self.state()
+        state = self.local.state
         start_ns = time.perf_counter_ns()
         where = locate(sys._getframe(1), deps=self._deps)
         chain = self._chain(state, where, copy)
@@ -136,7 +135,7 @@ class Recorder:
 
         Warnings come when the call ends; those of autograd's threads when the backward pass does, on its caller's.
         """
-        state = self.state()
+        state = self.local.state
         wait = state.open or state.last
         if state.unconfirmed and wait is not None:
             state.unconfirmed -= 1

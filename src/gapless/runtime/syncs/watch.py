@@ -27,6 +27,9 @@ from gapless.runtime.syncs.races import RaceGuard
 from gapless.runtime.syncs.record import Recorder
 from gapless.runtime.syncs.steps import OptimizerSteps
 
+SLOWED = 0.2
+"""Share of the watched time from which the watch's own cost is worth a note."""
+
 
 class SyncWatch(ContextDecorator):
     """A watch over every wait of the host for the GPU; see `watch_syncs`. Each `with` starts afresh."""
@@ -85,7 +88,7 @@ class SyncWatch(ContextDecorator):
     ) -> None:
         self._end_ns = time.perf_counter_ns()
         stack, self._stack = self._stack, None
-        self._recorder.close(self._recorder.state())
+        self._recorder.close(self._recorder.local.state)
         if stack is not None:
             stack.close()
         self._per_call_ns = self._measure_cost()
@@ -238,9 +241,16 @@ class SyncWatch(ContextDecorator):
             notes.append(f"only {complete} steps, so the {self._gate.warmup} of the warm-up are counted too")
         if outside:
             notes.append(f"{outside} waits in warm-up steps or after the last full step are not counted")
+        if self._recorder.waits and self._recorder.calls * self._per_call_ns > SLOWED * self._watched_ns():
+            notes.append(
+                'watching slowed the host, so the GPU was idle more often than unwatched (`layers="CD"` does not)'
+            )
         if "C" in self._active:
             notes.append("libraries that call the GPU's runtime by themselves are not observed")
         return notes
+
+    def _watched_ns(self) -> int:
+        return (self._end_ns or time.perf_counter_ns()) - self._begin_ns
 
     def _summary(self) -> str:
         worst = max(self._gate.over, key=lambda step: self._gate.over[step])
