@@ -13,6 +13,9 @@ from gapless.tables.intervals import Int
 
 SOFTMAX = frozenset(("_softmax", "_safe_softmax", "softmax"))
 PRODUCTS = frozenset(("bmm", "baddbmm", "mm"))
+MASKING = frozenset(("masked_fill_", "masked_fill", "where", "add", "add_"))
+DROPOUT = frozenset(("native_dropout", "bernoulli_", "dropout"))
+LIBRARY = "scaled_dot_product_attention"
 LIGHT = frozenset(("pointwise", "copy", "random", "memset", "memcpy", "embedding", "reduction"))
 REACH = 16
 """Kernels between the softmax and a product at most: scale, mask, cast, dropout and their helpers."""
@@ -22,7 +25,9 @@ REACH = 16
 class Chain:
     """One attention. `jobs` forward, `backward` the jobs of its backward pass; `start`/`end` host intervals of both
     passes (`back_at`: begin of the backward one, -1 if there is none). Sizes are None without shapes: `pairs` scores
-    computed, `width` head size of q and v together."""
+    computed, `width` head size of q and v together; `dtype` of q, k and v. `causal`: one square
+    mask for all heads; `masked`: dropout or another mask. `in_library`: the pieces are
+    those of PyTorch's own attention, on its fallback path."""
 
     jobs: list[Job]
     backward: list[Job]
@@ -35,6 +40,7 @@ class Chain:
     dtype: str | None
     causal: bool
     masked: bool
+    in_library: bool
 
 
 def chains(c: Context) -> list[Chain]:
@@ -94,16 +100,30 @@ def _chain(c: Context, jobs: list[Job], first: int, middle: int, last: int) -> C
     back = _backward_rows(c, low, high, int(forest.thread[ends[0]]))
     back_start, back_end = forest.start[back], forest.end[back]
     backward = [job for job in jobs if ((back_start <= job.start) & (job.start < back_end)).any()]
-    between = {job.name for job in jobs[first : last + 1]}
     a, b = jobs[first].tensors, jobs[last].tensors
+    outer = c.args_of(ends[0]) if c.name_of(ends[0]).endswith(LIBRARY) else None
+    dtypes = [t.dtype for t in (outer.tensors() if outer else a)]
+    square = _square_mask(jobs[first : last + 1], jobs[first])
     return Chain(
         mine, backward, start, end, back_start, back_end,
         jobs[middle].tensors[0].count if jobs[middle].tensors else None,
         a[-2].shape[-1] + b[-1].shape[-1] if len(a) > 1 and len(b) > 1 else None,
-        a[-1].dtype if a else None,
-        bool(between & {"triu", "tril"}),
-        bool(between & {"masked_fill_", "masked_fill", "where", "native_dropout", "add", "add_", "bernoulli_"}),
+        dtypes[0] if dtypes else None,
+        square,
+        any(job.name in DROPOUT or (job.name in MASKING and not square) for job in jobs[first : last + 1]),
+        c.name_of(ends[0]).endswith(LIBRARY),
     )  # fmt: skip
+
+
+def _square_mask(between: list[Job], first: Job) -> bool:
+    """Is one mask of tokens x tokens shared by all heads and batches (most likely a causal one)?"""
+    a, b = first.tensors[-2:] if len(first.tensors) > 1 else (None, None)
+    if a is None or b is None or len(a.shape) < 2 or a.shape[-2] != b.shape[-1]:
+        return False
+    size = a.shape[-2] ** 2
+    return any(t.count == size for job in between if job.name in MASKING for t in job.tensors[1:]) or any(
+        job.name in ("triu", "tril") for job in between
+    )
 
 
 def _backward_rows(c: Context, low: int, high: int, thread: int) -> Int:

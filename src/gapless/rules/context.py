@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gapless.analyses.blocking import Origin
 from gapless.analyses.host import ANNOTATION, CALL, FRAME, OP
 from gapless.analyses.kernel_names import KernelIdentity, decode
+from gapless.analyses.op_args import OpArgs, read_args
 from gapless.analyses.op_costs import OpCost, op_cost
 from gapless.analyses.places import Places
 from gapless.analyses.study import Study
@@ -320,3 +321,11 @@ class Context:
         """Sites of GPU activities: the ops that launched them, with their GPU time per step."""
         known = [job for job in jobs if job.op_row >= 0]
         return self.base_sites(as_ns([job.op_row for job in known]), as_ns([round(job.ns) for job in known]))
+
+    def args_of(self, row: int) -> OpArgs | None:
+        """The arguments of the op at a forest row; None without shapes."""
+        forest = self.s.links.forest
+        if row < 0 or forest.source[row] != OP:
+            return None
+        one = self.s.raw.ops.row(int(forest.row[row]), named=True)
+        return read_args(one["input_dims"], one["input_types"], one["concrete_inputs"], one["input_strides"])

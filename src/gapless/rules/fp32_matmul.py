@@ -20,6 +20,8 @@ values that cancel, and comparisons with fp64 do.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from gapless.analyses.op_costs import OpCost
@@ -32,8 +34,8 @@ from gapless.rules.outcome import Clean, Edit, Found, Outcome, Unknown
 CODE = KIND = "fp32-matmul"
 
 PEAK_SHARE, CAUTIOUS_SHARE, HOPEFUL_SHARE = 0.72, 0.50, 0.82
-"""TF32 on an H200: 0.69 of the peak for 8192x2048x2048, 0.78 for 4096 cubed, 0.72 for 256-channel convolutions, 0.47 for
-batches of 512 cubed (memory)."""
+"""TF32 on an H200: 0.69 of the peak for 8192x2048x2048, 0.78 for 4096 cubed, 0.72 for convolutions of 256 channels, and
+0.47 for batches of 512 cubed (memory)."""
 OVERLAP = 0.3
 FLOOR_NS = 2_500.0
 MOST_NAMES = 3
@@ -51,27 +53,35 @@ with torch.autocast("cuda", dtype=torch.bfloat16):
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """One product or convolution: its kernels and what its shapes say it costs."""
+
+    jobs: list[Job]
+    cost: OpCost
+
+
 def check(c: Context) -> Outcome:
     """Do fp32 products run without matrix units?"""
     if c.peaks is not None and c.peaks.tf32 is None:
         return Clean()
     groups = _groups(c)
-    shaped = [group for group in groups if group[0].cost is not None]
+    shaped = [_Product(group, cost) for group in groups if (cost := group[0].cost) is not None]
     if groups and not shaped:
         return Unknown("products without matrix units were seen, but no shapes", "profile with record_shapes=True")
     if not shaped or c.peaks is None:
         return Clean()
-    jobs = [job for group in shaped for job in group]
+    jobs = [job for product in shaped for job in product.jobs]
     now = sum(job.ns for job in jobs)
-    flops = sum(group[0].cost.flops for group in shaped if group[0].cost)
-    names = sorted({group[0].name for group in shaped})
+    flops = sum(product.cost.flops for product in shaped)
+    names = sorted({product.jobs[0].name for product in shaped})
     return Found(
         f"{len(shaped)} fp32 product{'s' if len(shaped) > 1 else ''} a step run without tensor cores",
         c.job_sites(jobs),
         _edit(c, shaped, PEAK_SHARE),
         [
-            f"{now / 1e6:.3f} ms a step in {', '.join(names[:MOST_NAMES])}: {flops / max(now, 1.0) / 1e3:.0f} TFLOP/s of "
-            f"{c.peaks.tf32:.0f} that TF32 offers on {c.peaks.name}",
+            f"{now / 1e6:.3f} ms a step in {', '.join(names[:MOST_NAMES])}: {flops / max(now, 1.0) / 1e3:.0f} TFLOP/s; "
+            f"TF32 offers {c.peaks.tf32:.0f} on {c.peaks.name}",
             "their tensors are fp32 and none of their kernels uses the matrix units",
         ],
         "TF32 keeps about three decimal digits of each factor: most training does not notice, solvers may.",
@@ -109,39 +119,35 @@ def _is_plain(jobs: list[Job]) -> bool:
     return bool(floats) and all(dtype == "fp32" for dtype in floats)
 
 
-def _target_ns(c: Context, group: list[Job], share: float) -> float:
+def _target_ns(c: Context, product: _Product, share: float) -> float:
     """GPU time of the op in TF32: compute and memory, partly overlapping, and layout conversions round it."""
-    cost = group[0].cost
-    assert cost is not None and c.peaks is not None and c.peaks.tf32 is not None
-    compute = cost.flops / (share * c.peaks.tf32 * 1e3)
-    memory = cost.bytes / c.best_bandwidth
+    peak = (c.peaks.tf32 if c.peaks else None) or 0.0
+    compute = product.cost.flops / max(share * peak * 1e3, 1.0)
+    memory = product.cost.bytes / c.best_bandwidth
     least = max(compute, memory) + OVERLAP * min(compute, memory)
-    return max(least + _conversion_ns(c, group, cost), FLOOR_NS)
+    return max(least + _conversion_ns(c, product), FLOOR_NS)
 
 
-def _conversion_ns(c: Context, group: list[Job], cost: OpCost) -> float:
+def _conversion_ns(c: Context, product: _Product) -> float:
     """Time to bring an NCHW convolution's tensors to NHWC and back: each byte read and written once more."""
-    strides = group[0].strides[0] if group[0].strides else None
-    if "conv" not in group[0].name or strides is None or len(strides) != 4 or strides[1] == 1:
+    first = product.jobs[0]
+    strides = first.strides[0] if first.strides else None
+    if "conv" not in first.name or strides is None or len(strides) != 4 or strides[1] == 1:
         return 0.0
-    return 2.0 * cost.bytes / c.best_bandwidth
+    return 2.0 * product.cost.bytes / c.best_bandwidth
 
 
-def _edit(c: Context, groups: list[list[Job]], share: float) -> Edit:
-    size = max(job.index for group in groups for job in group) + 1
-    target = np.full(max(size, c.program.act_row.size), np.nan)
-    gone = np.zeros(target.size, dtype=bool)
-    for group in groups:
-        now = sum(job.ns for job in group)
-        main = max(group, key=lambda job: job.ns)
-        target[main.index] = min(_target_ns(c, group, share), now)
-        gone[[job.index for job in group if job is not main]] = True
-    row_of = {int(row): i for i, row in enumerate(c.program.act_row.tolist())}
+def _edit(c: Context, products: list[_Product], share: float) -> Edit:
+    """One kernel for each op: its longest takes the new time, the others go."""
+    target: dict[int, float] = {}
+    for product in products:
+        main = max(product.jobs, key=lambda job: job.ns)
+        target.update((job.row, 0.0) for job in product.jobs)
+        target[main.row] = min(_target_ns(c, product, share), sum(job.ns for job in product.jobs))
 
     def edit(program: Program) -> Program:
-        spot = np.array([row_of.get(int(row), -1) for row in program.act_row.tolist()], dtype=np.int64)
-        new = np.where(spot >= 0, target[np.maximum(spot, 0)], np.nan)
-        edited = set_activity_ns(program, ~np.isnan(new), np.nan_to_num(new))
-        return drop_activities(edited, (spot >= 0) & gone[np.maximum(spot, 0)])
+        new = np.array([target.get(row, -1.0) for row in program.act_row.tolist()])
+        edited = set_activity_ns(program, new > 0, new)
+        return drop_activities(edited, new == 0)
 
     return edit

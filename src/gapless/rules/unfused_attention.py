@@ -11,7 +11,8 @@ piece. `scaled_dot_product_attention` keeps the scores on the chip and is one la
 ## How the gain is computed
 The pieces go, on host and GPU, forward and backward. In their place: one kernel each way, whose time follows from the
 floating-point operations at a share of the matrix-unit peak, and a few ops' worth of host time. Where shapes are
-missing, the time of the two products stays. Cautious: twice that kernel time; hopeful: 0.7 times it, and of the host time.
+missing, the time of the two products stays. Cautious: twice that kernel time; hopeful: 0.7 times it and
+the host time.
 
 ## When it may be wrong
 Scores that the program reads elsewhere (attention maps), biases that are learned, and masks that are neither causal nor
@@ -48,6 +49,10 @@ out = F.scaled_dot_product_attention(
     scale=None,              # None is 1/sqrt(head_dim)
 )
 # Models of the transformers library: from_pretrained(..., attn_implementation="sdpa")
+# If this call is there already and still runs in pieces, ask why (dtype? last stride 1? shape of the mask?):
+from torch.nn.attention import SDPBackend, sdpa_kernel
+with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]):
+    out = F.scaled_dot_product_attention(q, k, v, is_causal={causal})   # warns why each one refuses
 """
 
 
@@ -61,15 +66,20 @@ def check(c: Context) -> Outcome:
     fused = sum(sum(_fused_ns(c, chain)) for chain in found)
     shaped = [chain for chain in found if chain.pairs is not None]
     evidence = [
-        f"{len(found)} attention{'s' if len(found) > 1 else ''} in {len(jobs)} kernels a step, {gpu / 1e6:.3f} ms of GPU "
-        f"time; fused about {fused / 1e6:.3f} ms",
+        f"{len(found)} attention{'s' if len(found) > 1 else ''} in {len(jobs)} kernels a step, {gpu / 1e6:.3f} ms "
+        f"on the GPU; fused about {fused / 1e6:.3f} ms",
     ]
     if shaped and shaped[0].pairs:
         evidence.append(f"each writes a matrix of {shaped[0].pairs:,} scores several times")
     if any(chain.backward for chain in found):
         evidence.append(f"{sum(len(chain.backward) for chain in found)} of the kernels are its backward pass")
+    if found[0].in_library:
+        evidence.append(
+            "it is PyTorch's own attention on its fallback path ('math'): the arguments rule fused kernels out"
+        )
+    enough = "one each way" if found[0].backward else "one"
     return Found(
-        f"Attention runs in {len(jobs) // len(found)} kernels where one{' each way' if found[0].backward else ''} would do",
+        f"Attention runs in {len(jobs) // len(found)} kernels where {enough} would do",
         c.base_sites(_softmax_rows(found), as_ns([_now_ns(chain) for chain in found])),
         _edit(c, found, 1.0),
         evidence,
@@ -78,8 +88,8 @@ def check(c: Context) -> Outcome:
         cautious=_edit(c, found, 2.0),
         hopeful=_edit(c, found, 0.7),
         assumptions=[
-            f"a fused kernel reaches {FORWARD_SHARE:.0%} of the matrix-unit peak forward, {BACKWARD_SHARE:.0%} backward, "
-            f"{MASKED_SHARE:.0%} with an explicit mask or dropout"
+            f"a fused kernel reaches {FORWARD_SHARE:.0%} of the matrix-unit peak forward, {BACKWARD_SHARE:.0%} "
+            f"backward and {MASKED_SHARE:.0%} with an explicit mask or dropout"
             if shaped and c.peaks
             else "the fused kernel takes as long as the two products do now",
             f"the fused op costs the host {OPS_FORWARD:g} small ops forward, {OPS_BACKWARD:g} backward",
@@ -103,19 +113,16 @@ def _fused_ns(c: Context, chain: Chain) -> tuple[float, float]:
         one, two = (sum(j.ns for j in jobs if j.family == "gemm") for jobs in (chain.jobs, chain.backward))
         return one, two
     flops = 2.0 * chain.pairs * chain.width
-    explicit = chain.masked and not chain.causal
-    if chain.causal:
-        flops *= 0.6
-    forward = flops / ((MASKED_SHARE if explicit else FORWARD_SHARE) * peak)
+    forward = flops / ((MASKED_SHARE if chain.masked else FORWARD_SHARE) * peak)
     backward = 2.5 * flops / (BACKWARD_SHARE * peak) if chain.backward else 0.0
     return min(max(forward, 4_000.0), now[0]), min(max(backward, 8_000.0), now[1])
 
 
 def _peak(c: Context, dtype: str | None) -> float | None:
-    """Operations per nanosecond at peak for attention in this dtype; fp32 attention has no matrix-unit kernel."""
-    if c.peaks is None:
+    """Operations per nanosecond at peak in this dtype; None for fp32, whose fused kernel is as slow as its products."""
+    if c.peaks is None or dtype == "fp32":
         return None
-    tflops = c.peaks.fp32 if dtype == "fp32" else c.peaks.matrix_tflops(dtype or "bf16")
+    tflops = c.peaks.matrix_tflops(dtype or "bf16")
     return None if tflops is None else tflops * 1e3
 
 

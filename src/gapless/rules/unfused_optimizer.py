@@ -5,8 +5,8 @@ Finds `Optimizer.step` regions that update parameters one by one (`foreach=False
 default) where PyTorch has a fused kernel.
 
 ## Why it costs
-One by one, each parameter costs 8 to 12 launches, and the GPU waits for all of them. By lists, the launches are few, but
-each of a dozen passes reads and writes all parameters, gradients and moments again, and the host still builds every
+One by one, each parameter costs 8 to 12 launches, and the GPU waits for all of them. By lists, the launches are few,
+but each of a dozen passes reads and writes all parameters, gradients and moments again, and the host still builds every
 list. The fused kernel reads and writes each tensor once, in one launch for up to about 30 to 100 of them.
 
 ## How the gain is computed
@@ -15,8 +15,8 @@ us a parameter on the host, but no less than 40 us and 3 us a parameter in all (
 that move the tensors once over this trace's bandwidth. Cautious: 1.5 times that host time and GPU time; hopeful: 0.75.
 
 ## When it may be wrong
-Only Adam, AdamW, SGD and Adagrad have a fused kernel; for others the by-list form is assumed. Hooks round the step, sparse
-gradients and parameters on several devices keep the slow path.
+Only Adam, AdamW, SGD and Adagrad have a fused kernel; for others the by-list form is assumed. Hooks round the step,
+sparse gradients and parameters on several devices keep the slow path.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ def check(c: Context) -> Outcome:
             f"{host / 1e6:.3f} ms on the host (without the profiler)",
             f"fused, the host would need about {sum(_host_ns(c, r) for r in regions) / 1e6:.3f} ms",
         ],
-        "Hooks, sparse gradients and parameters on several devices keep the slow path; a step that waits for other host "
-        "work gains less.",
+        "Hooks, sparse gradients and parameters on several devices keep the slow path; a step that waits for "
+        "other work of the host gains less.",
         (FIX if fused else FIX_OTHER).replace("{name}", name),
         cautious=_edit(c, regions, 1.5),
         hopeful=_edit(c, regions, 0.75),
         assumptions=[
-            f"the fused step costs the host {FIXED_NS / 1e3:.0f} us and {WHOLE_PER_PARAMETER_NS / 1e3:.0f} us a parameter, "
-            "or its present head and 1.5 us a parameter, whichever is more",
+            f"the fused step costs the host {FIXED_NS / 1e3:.0f} us and {WHOLE_PER_PARAMETER_NS / 1e3:.0f} us a "
+            f"parameter, or its present head and {PER_PARAMETER_NS / 1e3:.1f} us a parameter, whichever is more",
             "each tensor crosses the memory bus once",
         ],
     )
