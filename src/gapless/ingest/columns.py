@@ -128,7 +128,8 @@ def build_chunk(
         sizes[0] += len(members)
         weights[label] = weights.get(label, 0) + EVENT_BYTES * len(members) + sum(map(len, args))
         if group == "unknown":
-            chunk.unknown[f"{phase} {category}"] = len(members)
+            kind = f"{phase} {category}"
+            chunk.unknown[kind] = chunk.unknown.get(kind, 0) + len(members)
         if builder is None or (group == "frame" and not keep_frames):
             continue
         pairs = [exact[id(event)] for event in members] if exact else None

@@ -99,8 +99,8 @@ class ActivityArgs(Struct, gc=False):
     correlation: int = -1
     registers: int = field(name="registers per thread", default=MISSING)
     shared_bytes: int = field(name="shared memory", default=MISSING)
-    grid: list[int] | None = None
-    block: list[int] | None = None
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
     occupancy_pct: float = field(name="est. achieved occupancy %", default=float("nan"))
     size_bytes: int = field(name="bytes", default=MISSING)
     graph_id: int = field(name="graph id", default=MISSING)

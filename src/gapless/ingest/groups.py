@@ -7,6 +7,7 @@ Integers that are missing are `MISSING`; text columns hold codes of `Interns.tex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -32,7 +33,9 @@ _gpu_sync = msgspec.json.Decoder(list[ev.GpuSyncArgs])
 _memory = msgspec.json.Decoder(list[ev.MemoryArgs])
 _names = msgspec.json.Decoder(list[ev.NameArgs])
 
-_kind = attrgetter("kind")
+_kind, _old_dims, _finished = attrgetter("kind"), attrgetter("input_dims_old"), attrgetter("finished")
+_described = attrgetter("collective", "kernel_hash")
+_NOTHING = (ev.NO_TEXT, ev.NO_TEXT)
 
 _COPY_DIRECTIONS = {"0": b"HtoH", "1": b"HtoD", "2": b"DtoH", "3": b"DtoD"}
 """hipMemcpyKind as the API record carries it."""
@@ -63,17 +66,19 @@ def _op_columns(texts: list[Raw], interns: Interns) -> Arrays:
     code = interns.texts
     out: Arrays = {name: _ints(rows, name) for name in ("seq", "fwd_thread")}
     out["external_id"] = _either(_ints(rows, "external_id"), _ints(rows, "external_id_old"))
-    for name in ("concrete_inputs", "input_types", "input_strides", "input_dims", "input_dims_old"):
-        texts_of = map(bytes, map(attrgetter(name), rows))
-        out[name] = np.fromiter(map(code.__getitem__, texts_of), np.int32, len(rows))
-    old = out.pop("input_dims_old")
-    out["input_dims"] = np.where(out["input_dims"] == 0, old, out["input_dims"])
-    out["finished"] = np.array([row.finished for row in rows], dtype=np.bool_)
-    extra = np.zeros(len(rows), dtype=np.int32)
-    for i, row in enumerate(rows):
-        if row.collective is not ev.NO_TEXT or row.kernel_hash is not ev.NO_TEXT:
-            extra[i] = code[bytes(texts[i])]
-    out["extra"] = extra
+    old = list(map(_old_dims, rows))
+    for name in ("concrete_inputs", "input_types", "input_strides", "input_dims"):
+        found: Iterable[Raw] = map(attrgetter(name), rows)
+        if name == "input_dims" and old.count(ev.NO_TEXT) < len(old):
+            found = (new if len(new) else before for new, before in zip(found, old, strict=True))
+        out[name] = np.fromiter(map(code.__getitem__, map(bytes, found)), np.int32, len(rows))
+    out["finished"] = np.fromiter(map(_finished, rows), np.bool_, len(rows))
+    out["extra"] = np.zeros(len(rows), dtype=np.int32)
+    described = list(map(_described, rows))
+    if described.count(_NOTHING) < len(described):
+        for i, found_texts in enumerate(described):
+            if found_texts != _NOTHING:
+                out["extra"][i] = code[bytes(texts[i])]
     return out
 
 
@@ -117,9 +122,10 @@ def _call_columns(texts: list[Raw], interns: Interns) -> Arrays:
 
 
 def _three(rows: list[ev.ActivityArgs], name: str, out: Arrays, axes: str) -> None:
-    nothing = (MISSING, MISSING, MISSING)
-    values = [value if value is not None and len(value) == 3 else nothing for value in map(attrgetter(name), rows)]
-    flat = integers([number for value in values for number in value]).reshape(-1, 3)
+    values = list(map(attrgetter(name), rows))
+    if None in values:
+        values = [(MISSING, MISSING, MISSING) if value is None else value for value in values]
+    flat = integers(list(chain.from_iterable(values))).reshape(-1, 3)
     for axis in range(3):
         out[f"{axes}_{'xyz'[axis]}"] = np.ascontiguousarray(flat[:, axis])
 

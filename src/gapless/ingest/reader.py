@@ -27,8 +27,8 @@ from gapless.model.errors import GaplessError, NotATraceError
 if TYPE_CHECKING:
     from gapless.ingest.raw import RawTrace
 
-CHUNK_BYTES = 2 << 20
-"""Text decoded at once: some seven thousand events, which fit the processor's cache."""
+CHUNK_BYTES = 1 << 20
+"""Text decoded at once: some three thousand events, which fit the processor's cache."""
 
 FORK_BYTES = 12 << 20
 """Texts shorter than this are not worth a process."""

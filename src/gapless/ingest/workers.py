@@ -36,8 +36,8 @@ _TASK = struct.Struct("<QQQ")  # number of the chunk, buffer, length
 MAX_WORKERS = 3
 """More processes than this wait for the one that unpacks."""
 
-BUFFERS = 3
-"""Buffers for each worker: one in work, two waiting while the parent decodes a chunk itself."""
+BUFFERS = 24
+"""Buffers for each worker: enough to keep it busy while the parent, all text unpacked, imports polars."""
 
 
 class WorkerDiedError(Exception):
@@ -138,6 +138,12 @@ class Pool:
     def finish(self) -> list[Result]:
         """Results of all chunks in order; raises WorkerDiedError."""
         self.no_more()
+        if self._memory is not None:
+            with memoryview(self._memory) as memory:
+                while record := os.read(self._tasks[0], _TASK.size):
+                    number, text = self._task(memory, record)
+                    self._results[number] = decode(text, self.interns, self._keep_frames)
+                    text.release()
         for worker in self._workers:
             self._collect(worker)
         self._workers.clear()
@@ -162,6 +168,12 @@ class Pool:
             self._memory.close()
             self._memory = None
 
+    def _task(self, memory: memoryview, record: bytes) -> tuple[int, memoryview]:
+        """Number and text of a chunk that was submitted."""
+        number, buffer, length = _TASK.unpack(record)
+        begin = buffer * self._buffer_bytes
+        return number, memory[begin : begin + length]
+
     def _work(self, output: IO[bytes]) -> None:
         """The life of a worker: one pickle a chunk, at last its dictionaries."""
         status = 1
@@ -174,11 +186,10 @@ class Pool:
             assert self._memory is not None
             with memoryview(self._memory) as memory:
                 while record := os.read(self._tasks[0], _TASK.size):
-                    number, buffer, length = _TASK.unpack(record)
-                    begin = buffer * self._buffer_bytes
-                    with memory[begin : begin + length] as text:
-                        result = decode(text, interns, self._keep_frames)
-                        os.write(self._done[1], bytes((buffer,)))
+                    number, text = self._task(memory, record)
+                    result = decode(text, interns, self._keep_frames)
+                    text.release()
+                    os.write(self._done[1], bytes((_TASK.unpack(record)[1],)))
                     pickle.dump((number, result), output, protocol=5)
                 pickle.dump(interns.snapshot(), output, protocol=5)
             output.flush()
