@@ -158,7 +158,9 @@ def _(fixed: bool) -> Step:
     return step
 
 
-@case("attention_fp32_softmax", "scores upcast to fp32 for the softmax, einsum, 12 layers, vs SDPA", "unfused-attention")
+@case(
+    "attention_fp32_softmax", "scores upcast to fp32 for the softmax, einsum, 12 layers, vs SDPA", "unfused-attention"
+)
 def _(fixed: bool) -> Step:
     q, k, v = (rand(8, 12, 512, 64) for _ in range(3))
 
@@ -178,7 +180,9 @@ def _(fixed: bool) -> Step:
     return step
 
 
-@case("attention_small", "materialised attention of 64 tokens: the host is the limit", "unfused-attention", "launch-bound")
+@case(
+    "attention_small", "materialised attention of 64 tokens: the host is the limit", "unfused-attention", "launch-bound"
+)
 def _(fixed: bool) -> Step:
     q, k, v = (rand(2, 8, 64, 64) for _ in range(3))
 
@@ -414,7 +418,9 @@ def _(fixed: bool) -> Step:
 @case("train_adam_loop", "AdamW foreach=False in a training step vs fused", "unfused-optimizer")
 def _(fixed: bool) -> Step:
     net = nn.Sequential(*[m for _ in range(12) for m in (nn.Linear(512, 512), nn.LayerNorm(512), nn.GELU())]).to(D)
-    opt = torch.optim.AdamW(net.parameters(), fused=True) if fixed else torch.optim.AdamW(net.parameters(), foreach=False)
+    opt = (
+        torch.optim.AdamW(net.parameters(), fused=True) if fixed else torch.optim.AdamW(net.parameters(), foreach=False)
+    )
     x = rand(256, 512, dtype=torch.float32)
 
     def step() -> None:

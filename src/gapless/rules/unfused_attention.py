@@ -11,7 +11,7 @@ piece. `scaled_dot_product_attention` keeps the scores on the chip and is one la
 ## How the gain is computed
 The pieces go, on host and GPU, forward and backward. In their place: one kernel each way, whose time follows from the
 floating-point operations at a share of the matrix-unit peak, and a few ops' worth of host time. Where shapes are
-missing, the time of the two products stays. Cautious: twice that kernel time; hopeful: 0.7 times it and
+missing, the time of the two products stays. Cautious: twice that kernel time; hopeful: 0.6 times it and
 the host time.
 
 ## When it may be wrong
@@ -32,7 +32,7 @@ CODE = KIND = "unfused-attention"
 FORWARD_SHARE, BACKWARD_SHARE, MASKED_SHARE = 0.40, 0.22, 0.16
 """Shares of the dense matrix-unit peak that fused attention reached on an H200 (16-bit, heads of 64, 512 to 4096
 tokens: 0.26-0.45 forward, 0.19-0.21 backward, 0.12-0.16 with an explicit mask and dropout)."""
-OPS_FORWARD, OPS_BACKWARD = 3.0, 3.5
+OPS_FORWARD, OPS_BACKWARD, HOPEFUL = 3.0, 3.5, 0.6
 """Host time of the fused op in small ops (attention of 64 tokens on an H200 host: 30 us against 8 us an op)."""
 
 FIX = """\
@@ -86,7 +86,7 @@ def check(c: Context) -> Outcome:
         "Attention maps that are read elsewhere, learned biases and unusual masks cannot use it (see flex_attention).",
         FIX.replace("{causal}", "True" if found[0].causal else "False"),
         cautious=_edit(c, found, 2.0),
-        hopeful=_edit(c, found, 0.7),
+        hopeful=_edit(c, found, HOPEFUL),
         assumptions=[
             f"a fused kernel reaches {FORWARD_SHARE:.0%} of the matrix-unit peak forward, {BACKWARD_SHARE:.0%} "
             f"backward and {MASKED_SHARE:.0%} with an explicit mask or dropout"
@@ -127,7 +127,7 @@ def _peak(c: Context, dtype: str | None) -> float | None:
 
 
 def _edit(c: Context, found: list[Chain], factor: float) -> Edit:
-    op_ns = c.typical_op_ns * (0.7 if factor < 1 else 1.0)
+    op_ns = c.typical_op_ns * (HOPEFUL if factor < 1 else 1.0)
     swaps = []
     for chain in found:
         forward, backward = _fused_ns(c, chain)
