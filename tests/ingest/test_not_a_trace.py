@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from trace_files import gz, kernel, read_events, read_text, text_of
 
-from gapless.ingest import read
+from gapless.ingest import read, reader
 from gapless.model.errors import EmptyTraceError, GaplessError, NotATraceError, UsageError
 
 
@@ -43,6 +43,12 @@ def test_one_line_says_what_it_looks_like(data: bytes, word: str, packed: bool):
     assert word in message
     assert "\n" not in message
     assert caught.value.exit_code == 2
+
+
+def test_endless_text_without_events_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reader, "HEADER_LIMIT", 1 << 20)
+    with pytest.raises(NotATraceError, match="keys: padding"):
+        read_text(b'{"padding": "' + b"x" * (16 << 20) + b'", "traceEvents": [')
 
 
 def test_a_list_of_events_that_is_not_a_list():

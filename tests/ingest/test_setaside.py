@@ -70,6 +70,12 @@ def test_long_but_possible_events_stay(event: dict):
     assert raw.set_aside.height == 0
 
 
+@pytest.mark.parametrize("marker", WINDOW)
+def test_one_marker_alone_is_no_window(marker: dict):
+    raw = read_events(marker, *STEADY, kernel("long", 1500, 60e6, 50))
+    assert raw.set_aside.height == 0
+
+
 def test_without_a_known_window_long_kernels_stay():
     assert reasons(kernel("collective that waits", 1500, 300e6, 50), window=False) == []
 

@@ -33,6 +33,9 @@ CHUNK_BYTES = 1 << 20
 FORK_BYTES = 12 << 20
 """Texts shorter than this are not worth a process."""
 
+HEADER_LIMIT = 256 << 20
+"""No trace has so much text before its event list; it would all have to be kept."""
+
 _BUFFER_SLACK = 4
 """Buffers are so many times larger than the least chunk: a chunk ends at the first border after that."""
 
@@ -102,7 +105,7 @@ def _contents(pump: Pump, name: str, issues: Issues, keep_frames: bool, chunk_by
             if fork and not pool.started and pump.text_bytes >= FORK_BYTES:
                 pool.start(chunk_bytes * _BUFFER_SLACK)
             cutter.feed(block)
-            if not cutter.found and not head.lstrip().startswith(b"{"):
+            if not cutter.found and (pump.text_bytes > HEADER_LIMIT or not head.lstrip().startswith(b"{")):
                 break
         if not cutter.found:
             raise _not_a_trace(name, head)

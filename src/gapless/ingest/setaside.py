@@ -8,7 +8,7 @@ Rules, in order, each with its reason:
 - `absurd-duration`, too long: longer than seven days.
 - `overruns-window`: it ends later than the recording did by more than the recording's length. The recorder drops GPU
   records that end after its window and clips open spans to it, so this is no time that passed. The recording is the
-  `PyTorch Profiler` span and the end marker together; without them nothing is known and the rule does not apply.
+  `PyTorch Profiler` span and the end marker together; without either nothing is known and the rule does not apply.
 - `absurd-duration`, in-order queue: a GPU activity of at least a second, if the next on its stream begins within a
   hundredth of that, and the next ten end before it does. One stream runs its work in order, but for tails overlapping
   by microseconds; ROCm writes such records. Work of one graph launch is exempt: its branches share a lane.
@@ -90,9 +90,10 @@ def _median_start(tables: Mapping[str, Rows]) -> int:
 
 
 def _recording(markers: Rows, names: Sequence[str]) -> tuple[int, int] | None:
-    """Begin and end of the recording, as its own markers tell."""
+    """Begin and end of the recording, as its own markers tell; None unless both are there."""
     begin: int | None = None
     end: int | None = None
+    closed = False
     for i in range(min(len(markers), 1000)):
         name = names[markers.name[i]]
         start, stop = int(markers.start[i]), int(markers.start[i] + markers.dur[i])
@@ -101,7 +102,8 @@ def _recording(markers: Rows, names: Sequence[str]) -> tuple[int, int] | None:
             end = stop if end is None else max(end, stop)
         elif name.startswith("Record Window End"):
             end = stop if end is None else max(end, stop)
-    return None if begin is None or end is None or end <= begin else (begin, end)
+            closed = True
+    return (begin, end) if closed and begin is not None and end is not None and begin < end else None
 
 
 def _overruns_queue(rows: Rows) -> Bools:
