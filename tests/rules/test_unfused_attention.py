@@ -48,9 +48,9 @@ def test_backward_follows_sequence_numbers() -> None:
                 ([Q, K], BF16_GEMM, 42.0),
             )
         ):
-            with t.op("autograd::engine::evaluate_function: Node", seq=103 - number, forward=1):
-                with t.op(("aten::bmm", "aten::_softmax_backward_data", "aten::mul", "aten::bmm")[number], args):
-                    t.kernel(kernel, us)
+            name = ("aten::bmm", "aten::_softmax_backward_data", "aten::mul", "aten::bmm")[number]
+            with t.op("autograd::engine::evaluate_function: Node", seq=103 - number, forward=1), t.op(name, args):
+                t.kernel(kernel, us)
         t.thread = 1
 
     c = context(step)

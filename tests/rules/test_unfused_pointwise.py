@@ -24,7 +24,7 @@ def test_a_chain_becomes_one_pass_over_memory() -> None:
     low, middle, high = gains(c, one)
     # Eight passes of 134 MB; fused one, but a second input is conceivable for none of them.
     assert 4.5 < middle < 8.5
-    assert low > 2
+    assert 1.5 < low < 3
     assert {site.place.op for site in one.sites} == {"aten::mul", "aten::add"}
     assert sum(site.count for site in one.sites) == pytest.approx(8)
     assert "torch.compile" in one.fix
@@ -37,14 +37,14 @@ def test_slow_functions_bound_the_fused_kernel() -> None:
     assert gains(slow, found(check(slow)))[1] < gains(plain, found(check(plain)))[1]
 
 
-def test_three_kernels_are_no_finding() -> None:
-    assert isinstance(check(context(lambda t: chain(t, 3))), Clean)
+def test_two_kernels_are_no_finding() -> None:
+    assert isinstance(check(context(lambda t: chain(t, 2))), Clean)
 
 
 def test_a_product_between_ends_the_run() -> None:
     def step(t: Script) -> None:
         for _ in range(3):
-            chain(t, 3)
+            chain(t, 2)
             t.simple("aten::mm", [bf16(4096, 4096), bf16(4096, 4096)], BF16_GEMM, 180)
 
     assert isinstance(check(context(step)), Clean)
@@ -53,7 +53,7 @@ def test_a_product_between_ends_the_run() -> None:
 def test_a_wait_between_ends_the_run() -> None:
     def step(t: Script) -> None:
         for _ in range(3):
-            chain(t, 3)
+            chain(t, 2)
             t.synchronize()
 
     assert isinstance(check(context(step)), Clean)

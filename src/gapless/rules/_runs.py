@@ -35,6 +35,8 @@ SLOW_OPS = dict.fromkeys(_TRANSCENDENTAL.split(), 20.0) | dict.fromkeys(_DIVIDIN
 ISSUE_SHARE = 0.85
 OVERLAP = 0.4
 KERNEL_FLOOR_NS = 2_000.0
+INDEPENDENT_SHARE = 0.4
+"""Of the bytes moved now, at least, if nothing is taken for granted: chains of different tensors look like one."""
 BLIND_FACTOR = 1.5
 """Without shapes the fused kernel is taken to last this much longer than the longest of those it replaces."""
 
@@ -122,7 +124,8 @@ def _broken(c: Context, before: Job, after: Job, blocked: Int) -> bool:
 def fused_ns(c: Context, run: Run, extra: float) -> float:
     """GPU time of a run as fused kernels: one pass over memory for each reduction in it (one if there is none), its
     arithmetic, partly overlapping. Of the further inputs that the ops' shapes
-    allow, at most `extra` are read too."""
+    allow, at most `extra` are read too (infinity: take
+    nothing for granted)."""
     passes = max(sum(job.family in REDUCING for job in run.jobs), 1)
     if any(job.cost is None for job in (run.jobs[0], run.jobs[-1])):
         return BLIND_FACTOR * max(job.ns for job in run.jobs) + KERNEL_FLOOR_NS * passes
@@ -130,7 +133,11 @@ def fused_ns(c: Context, run: Run, extra: float) -> float:
     read, written = first.bytes_read if first else 0, last.bytes_written if last else 0
     largest = max((tensor.size for job in run.jobs for tensor in job.tensors), default=0)
     spare = min(_further_inputs(run), extra) * min(largest, read)
-    memory = passes * (read + written + spare) / c.best_bandwidth
+    moved = passes * (read + written + spare)
+    if extra == np.inf:
+        ops = {job.op: job for job in run.jobs}.values()
+        moved = max(moved, INDEPENDENT_SHARE * sum(job.cost.bytes for job in ops if job.cost))
+    memory = moved / c.best_bandwidth
     compute = _compute_ns(c, run)
     return max(max(memory, compute) + OVERLAP * min(memory, compute), KERNEL_FLOOR_NS * passes)
 

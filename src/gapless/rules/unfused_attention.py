@@ -10,9 +10,9 @@ piece. `scaled_dot_product_attention` keeps the scores on the chip and is one la
 
 ## How the gain is computed
 The pieces go, on host and GPU, forward and backward. In their place: one kernel each way, whose time follows from the
-floating-point operations at a share of the matrix-unit peak, and a few ops' worth of host time. Where shapes are
-missing, the time of the two products stays. Cautious: twice that kernel time; hopeful: 0.6 times it and
-the host time.
+floating-point operations (half of them under a causal mask) at a share of the matrix-unit peak, and a few ops' worth of
+host time. Where shapes are missing, and in fp32, the time of the two products stays. Cautious: twice that kernel time;
+hopeful: 0.6 times it and the host time.
 
 ## When it may be wrong
 Scores that the program reads elsewhere (attention maps), biases that are learned, and masks that are neither causal nor
@@ -29,9 +29,12 @@ from gapless.tables.intervals import Int, as_ns
 
 CODE = KIND = "unfused-attention"
 
-FORWARD_SHARE, BACKWARD_SHARE, MASKED_SHARE = 0.40, 0.22, 0.16
-"""Shares of the dense matrix-unit peak that fused attention reached on an H200 (16-bit, heads of 64, 512 to 4096
-tokens: 0.26-0.45 forward, 0.19-0.21 backward, 0.12-0.16 with an explicit mask and dropout)."""
+FORWARD_SHARE, CAUSAL_SHARE, BACKWARD_SHARE, MASKED_SHARE = 0.40, 0.30, 0.22, 0.16
+"""Shares of the dense matrix-unit peak that fused attention reached on an H200 with heads of 64 (16-bit, 512 to 4096
+tokens): 0.34-0.45 forward, 0.26 of the half that is left under a causal mask, 0.19-0.21 backward, 0.12-0.16 with an
+explicit mask and dropout."""
+WIDE_HEAD, WIDE_FORWARD, WIDE_BACKWARD = 192, 1.35, 1.6
+"""Heads of 96 and more (q and v together) reach so many times those shares (heads of 128: 0.42 and 0.35)."""
 OPS_FORWARD, OPS_BACKWARD, HOPEFUL = 3.0, 3.5, 0.6
 """Host time of the fused op in small ops (attention of 64 tokens on an H200 host: 30 us against 8 us an op)."""
 
@@ -112,9 +115,12 @@ def _fused_ns(c: Context, chain: Chain) -> tuple[float, float]:
     if chain.pairs is None or chain.width is None or peak is None:
         one, two = (sum(j.ns for j in jobs if j.family == "gemm") for jobs in (chain.jobs, chain.backward))
         return one, two
-    flops = 2.0 * chain.pairs * chain.width
-    forward = flops / ((MASKED_SHARE if chain.masked else FORWARD_SHARE) * peak)
-    backward = 2.5 * flops / (BACKWARD_SHARE * peak) if chain.backward else 0.0
+    causal = chain.causal and not chain.masked
+    flops = 2.0 * chain.pairs * chain.width * (0.5 if causal else 1.0)
+    wide = (WIDE_FORWARD, WIDE_BACKWARD) if chain.width >= WIDE_HEAD else (1.0, 1.0)
+    share = CAUSAL_SHARE if causal else MASKED_SHARE if chain.masked else FORWARD_SHARE
+    forward = flops / (share * wide[0] * peak)
+    backward = 2.5 * flops / (BACKWARD_SHARE * wide[1] * peak) if chain.backward else 0.0
     return min(max(forward, 4_000.0), now[0]), min(max(backward, 8_000.0), now[1])
 
 
