@@ -445,7 +445,7 @@ def _(_fixed: bool) -> Step:
     return step
 
 
-# ---- a second set, recorded after the rules' constants were chosen ----------------------------------------------------  # noqa: E501
+# ---- a second set, recorded after the rules' constants were chosen ----------------------------------------------------
 @case("swiglu_blocks", "gate, residual and LayerNorm written out between GEMMs, vs compiled", "unfused-pointwise")
 def _(fixed: bool) -> Step:
     w1, w2 = rand(2048, 8192, scale=0.02), rand(4096, 2048, scale=0.02)
@@ -785,7 +785,7 @@ def main() -> None:
         ratios = [b / a for b in before for a in after]
         print(f"{name:24s} {middle[0]:9.4f} -> {middle[1]:9.4f} ms  {middle[0] / middle[1]:6.2f}x", flush=True)
         cases[name] = {
-            "fault": fault, "kinds": kinds, "gain_kinds": kinds[:1] * gains, "alarm_kinds": kinds[:1] * gains, "where": "",  # noqa: E501
+            "fault": fault, "kinds": kinds, "gain_kinds": kinds[:1] * gains, "alarm_kinds": kinds[:1] * gains, "where": "",
             "before_ms": middle[0], "after_ms": middle[1], "speedup": middle[0] / middle[1],
             "speedup_range": [min(ratios), max(ratios)], "times": times,
         }  # fmt: skip

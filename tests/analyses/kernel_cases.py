@@ -1,6 +1,5 @@
 """Kernel names as recorders write them, with what must be read from them: (name, expected fields)."""
 
-# ruff: noqa: E501 (names are as long as they are)
 from __future__ import annotations
 
 _NATIVE = "void at::native::"

@@ -12,7 +12,7 @@ import pytest
 
 from gapless import __version__
 from gapless.cli import entry, registry
-from gapless.model.errors import CannotJudgeError, GateBreached
+from gapless.model.errors import CannotJudgeError, GateBreachedError
 
 from .harness import environment, gapless, one_line, python
 
@@ -87,7 +87,7 @@ def test_a_traceback_only_on_demand() -> None:
 @pytest.mark.parametrize(
     ("error", "code", "says"),
     [
-        (GateBreached("slower by 7 %"), 1, "gapless: slower by 7 %"),
+        (GateBreachedError("slower by 7 %"), 1, "gapless: slower by 7 %"),
         (CannotJudgeError("no steps"), 2, "gapless: no steps"),
         (KeyboardInterrupt(), 130, ""),
         (MemoryError(), 2, "gapless: out of memory"),

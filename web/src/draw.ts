@@ -69,8 +69,8 @@ export class Painter {
       else if (row.kind === "strip") this.strip(row);
       else this.queue(row);
     }
-    this.heads();
     this.missing();
+    this.heads();
     if (s.chain) this.criticalChain();
     if (s.arrows) this.links();
     this.outline(s.hovered, 1);
@@ -233,15 +233,19 @@ export class Painter {
     let peak = 0;
     for (let i = from; i < row.to && time[i] <= s.view.end; i++) {
       const x = Math.max(-2, Math.round(this.x(time[i]) * 2) / 2);
-      peak = Math.max(peak, depth[i]);
       if (x > pixel) {
+        // Changes within one pixel are drawn as their peak, then the level they end on.
+        c.lineTo(pixel, base - peak * scale);
+        c.lineTo(pixel, base - level * scale);
         c.lineTo(x, base - level * scale);
-        c.lineTo(x, base - peak * scale);
         pixel = x;
-        peak = depth[i];
+        peak = level;
       }
       level = depth[i];
+      peak = Math.max(peak, level);
     }
+    c.lineTo(pixel, base - peak * scale);
+    c.lineTo(pixel, base - level * scale);
     c.lineTo(s.width + 2, base - level * scale);
     c.lineTo(s.width + 2, base);
     c.closePath();

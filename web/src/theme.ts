@@ -39,7 +39,7 @@ export function inkOn(hex: string): string {
       return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
     };
     const light = 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
-    ink = light > 0.3 ? "#11151c" : "#ffffff";
+    ink = light > 0.18 ? "#11151c" : "#ffffff";
     inks.set(hex, ink);
   }
   return ink;

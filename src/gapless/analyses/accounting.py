@@ -24,7 +24,7 @@ from gapless.analyses.links import Links
 from gapless.analyses.steps import Steps
 from gapless.analyses.syncs import Syncs
 from gapless.ingest.raw import RawTrace
-from gapless.tables.coding import matches
+from gapless.tables.coding import categories, matches
 from gapless.tables.intervals import Int, Set, as_ns, merge, subtract, total
 from gapless.tables.segments import Line, fill, overlay, paint, split
 
@@ -67,9 +67,9 @@ def device_pieces(raw: RawTrace, steps: Steps, device: int) -> Line:
     final = max(int(steps.end[-1]), int(end[here & (step == steps.count - 1)].max(initial=0)))
     bounds = np.maximum.accumulate(np.append(bounds, final))
     used = np.flatnonzero(steps.used)
-    low, high = bounds[used], bounds[used + 1]
-    keep = high > low
-    return low[keep], high[keep], used[keep].astype(np.int64)
+    begin, finish = bounds[used], bounds[used + 1]
+    keep = finish > begin
+    return begin[keep], finish[keep], used[keep].astype(np.int64)
 
 
 def collective_mask(raw: RawTrace) -> NDArray[np.bool_]:
@@ -133,7 +133,9 @@ def _parts(line: Line, gaps: pl.DataFrame) -> pl.DataFrame:
         (STATES[state], None, int(spent[state])) for state in (COMPUTE, COMMUNICATION, COPY, UNRECORDED) if spent[state]
     ]
     by_cause = (
-        gaps.group_by("cause").agg(ns=(pl.col("end_ns") - pl.col("start_ns")).sum()).sort("ns", "cause", descending=[True, False])
+        gaps.group_by("cause")
+        .agg(ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
+        .sort("ns", "cause", descending=[True, False])
     )
     rows += [("idle", GAP_CAUSES[cause], ns) for cause, ns in by_cause.iter_rows()]
     schema = {"state": pl.String, "cause": pl.String, "ns": pl.Int64}
@@ -181,12 +183,12 @@ def account_host(raw: RawTrace, states: HostStates, steps: Steps, thread: int, s
     piece, start, end = split(line, pieces[0], pieces[1])
     line = (start, end, line[2][piece])
     spent: dict[tuple[str, str], int] = {}
-    names = raw.calls["name"].dtype.categories if raw.calls.height else []  # type: ignore[attr-defined]
+    names = categories(raw.calls["name"]) if raw.calls.height else []
     for code in np.unique(line[2]).tolist():
         rows = line[2] == code
         ns = int((line[1][rows] - line[0][rows]).sum())
         if code == int(Cause.SYNC):
-            for name, part in _by_call(line, rows, sync_names, list(names)).items():
+            for name, part in _by_call(line, rows, sync_names, names).items():
                 spent["wait", name] = part
             continue
         spent[_host_state(code)] = ns

@@ -40,7 +40,10 @@ _SUFFIX = re.compile(r"(_ptsz|_ptds|_v\d+)+$")
 _PATTERNS: tuple[tuple[str, CallClass], ...] = (
     (r"GraphLaunch", CallClass.GRAPH_LAUNCH),
     (r"(BeginCapture|EndCapture|GraphInstantiate|GraphExec|GraphUpload|GraphCreate|GraphDestroy)", CallClass.CAPTURE),
-    (r"LaunchKernel|LaunchCooperative|LaunchHostFunc|EnqueueKernelLaunch|AppendLaunchKernel|hipLaunch", CallClass.LAUNCH),
+    (
+        r"LaunchKernel|LaunchCooperative|LaunchHostFunc|EnqueueKernelLaunch|AppendLaunchKernel|hipLaunch",
+        CallClass.LAUNCH,
+    ),
     (r"(DeviceSynchronize|CtxSynchronize|ThreadSynchronize)", CallClass.SYNC_DEVICE),
     (r"(StreamSynchronize|QueueFinish|FenceHostSynchronize|CommandQueueSynchronize)", CallClass.SYNC_STREAM),
     (r"(EventSynchronize|EventHostSynchronize|EventWait$|urEventWait)", CallClass.SYNC_EVENT),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from gapless.analyses.call_names import CallClass
 from gapless.analyses.causes import Cause
@@ -52,7 +53,9 @@ def split_gaps(
     parts.append(_rows(np.arange(begin.size), l1, late, np.full(begin.size, LATENCY), linked))
     rest = _rest_cause(raw, links, device, activity, call)
     parts.append(_rows(np.arange(begin.size), late, finish, rest, linked))
-    parts.append(_rows(np.arange(begin.size), begin, finish, np.full(begin.size, UNRECORDED), (activity >= 0) & ~linked))
+    parts.append(
+        _rows(np.arange(begin.size), begin, finish, np.full(begin.size, UNRECORDED), (activity >= 0) & ~linked)
+    )
     gap, start, end, cause = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((start, gap))
     gap, start, end, cause = gap[order], start[order], end[order], cause[order]
@@ -89,7 +92,7 @@ def _next_activity(raw: RawTrace, device: int, at: Int) -> Int:
     return np.where(start[order][spot] == at, rows[order][spot], -1)
 
 
-def _rows(gap: Int, start: Int, end: Int, cause: Int, keep: np.ndarray) -> tuple[Int, Int, Int, Int]:  # type: ignore[type-arg]
+def _rows(gap: Int, start: Int, end: Int, cause: Int, keep: NDArray[np.bool_]) -> tuple[Int, Int, Int, Int]:
     rows = np.flatnonzero(keep & (end > start))
     return gap[rows], start[rows], end[rows], cause[rows]
 

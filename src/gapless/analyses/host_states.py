@@ -63,7 +63,7 @@ def host_states(
     forest = links.forest
     cause_of_row = _causes(raw, links, cause_of_call)
     busy_row = np.isin(forest.source, (OP, CALL))
-    roles = thread_roles(raw, links, step_thread)
+    roles = thread_roles(raw, step_thread)
     main = roles.index(MAIN) if MAIN in roles else -1
     innermost, causes, busy = [], [], []
     for thread in range(raw.threads.height):
@@ -129,7 +129,7 @@ def _code(cause: Cause | None) -> int:
     return -1 if cause is None else int(cause)
 
 
-def thread_roles(raw: RawTrace, links: Links, step_thread: int | None) -> list[str]:
+def thread_roles(raw: RawTrace, step_thread: int | None) -> list[str]:
     """What is each thread for? The step thread (else the one with most ops and annotations) is main; threads that run
     autograd nodes are autograd; pin-memory and loader threads by name."""
     threads = raw.threads.height
@@ -175,7 +175,7 @@ def _overhead_lines(raw: RawTrace, innermost: list[Line]) -> dict[int, Line]:
                 best[row], owner[row] = covered, thread
     lines: dict[int, Line] = {}
     for thread in sorted(set(owner[(owner >= 0) & (cause >= 0)].tolist())):
-        line: Line = (start[:0], start[:0], start[:0])
+        line = (start[:0], start[:0], start[:0])
         for code in (Cause.PROFILER, Cause.QUEUE_FULL, Cause.MODULE_LOAD):
             mine = (owner == thread) & (cause == int(code))
             pieces = merge(start[mine], end[mine])

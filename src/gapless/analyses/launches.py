@@ -123,7 +123,9 @@ def queue_depth_series(raw: RawTrace, links: Links) -> pl.DataFrame:
         change = np.concatenate([np.ones(int(rows.sum()), dtype=np.int64), -np.ones(int(rows.sum()), dtype=np.int64)])
         order = np.lexsort((change, times))
         parts.append(
-            pl.DataFrame({"device": np.full(times.size, one), "time_ns": times[order], "depth": np.cumsum(change[order])})
+            pl.DataFrame(
+                {"device": np.full(times.size, one), "time_ns": times[order], "depth": np.cumsum(change[order])}
+            )
         )
     schema = {"device": pl.Int64, "time_ns": pl.Int64, "depth": pl.Int64}
     return pl.concat(parts) if parts else pl.DataFrame(schema=schema)

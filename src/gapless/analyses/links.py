@@ -79,7 +79,7 @@ def user_op_mask(raw: RawTrace, forest: HostForest) -> np.ndarray[tuple[int], np
 
     flag = np.zeros(forest.source.size, dtype=bool)
     flag[forest.of_op] = matches(raw.ops["name"], visible)
-    return flag & (forest.source == OP)
+    return np.asarray(flag & (forest.source == OP), dtype=bool)
 
 
 def _launches(raw: RawTrace) -> Int:
@@ -149,4 +149,3 @@ def launcher_names(raw: RawTrace, links: Links) -> pl.DataFrame:
 
 def _take(column: pl.Series, rows: pl.Series) -> pl.Series:
     return column.gather(rows.cast(pl.UInt32))
-

@@ -72,5 +72,7 @@ def _captures(raw: RawTrace, start: Int, end: Int) -> Set:
     if low.size == 0:
         return low, low
     spot = np.searchsorted(high, low, side="left")
-    until = np.where(spot < high.size, high[np.minimum(spot, max(high.size - 1, 0))] if high.size else end.max(), end.max())
+    until = np.where(
+        spot < high.size, high[np.minimum(spot, max(high.size - 1, 0))] if high.size else end.max(), end.max()
+    )
     return merge(low, until)

@@ -21,7 +21,16 @@ from gapless.tables.intervals import Int, as_ns
 from gapless.tables.nesting import nearest, topmost
 
 _FRAME = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<func>.*)$", re.DOTALL)
-_LIBRARY = ("torch/", "torch\\", "torchvision/", "transformers/", "accelerate/", "pytorch_lightning/", "lightning/", "<")
+_LIBRARY = (
+    "torch/",
+    "torch\\",
+    "torchvision/",
+    "transformers/",
+    "accelerate/",
+    "pytorch_lightning/",
+    "lightning/",
+    "<",
+)
 _STANDARD = (
     "threading.py", "contextlib.py", "runpy.py", "queue.py", "selectors.py", "functools.py", "concurrent/", "asyncio/",
     "multiprocessing/", "importlib/", "logging/", "json/", "_bootstrap", "random.py", "weakref.py", "abc.py", "typing.py",
@@ -84,7 +93,10 @@ def _known_places(raw: RawTrace, forest: HostForest, op: Int, module: Int, frame
     """Number the distinct (op name, module name, frame name) combinations, and spell each out."""
     ops, frames = categories(raw.ops["name"]), categories(raw.frames["name"]) if raw.frames.height else []
     op_codes, frame_codes = codes(raw.ops["name"]), codes(raw.frames["name"]) if raw.frames.height else as_ns([])
-    named = [_name_codes(forest, rows, table) for rows, table in ((op, op_codes), (module, frame_codes), (frame, frame_codes))]
+    named = [
+        _name_codes(forest, rows, table)
+        for rows, table in ((op, op_codes), (module, frame_codes), (frame, frame_codes))
+    ]
     width = len(frames) + 1
     combined = ((named[0] + 1) * width + named[1] + 1) * width + named[2] + 1
     distinct, key = np.unique(combined, return_inverse=True)

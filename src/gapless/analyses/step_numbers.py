@@ -33,7 +33,12 @@ def step_numbers(s: Study) -> StepNumbers:
         gpu_busy_ms=_median_ms(_busy(s)) if has_gpu else None,
         host_work_ms=_median_ms(s.host_work[chosen]) if has_host else None,
         host_wait_ms=_median_ms(_host_wait(s, chosen)) if has_host else None,
-        **counts,
+        launches=counts.get("launches"),
+        kernels=counts.get("kernels"),
+        graph_launches=counts.get("graph_launches"),
+        syncs=counts.get("syncs"),
+        copies=counts.get("copies"),
+        copy_bytes=counts.get("copy_bytes"),
     )
 
 

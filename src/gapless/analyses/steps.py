@@ -95,7 +95,9 @@ def _marker_rows(raw: RawTrace, pattern: str | None) -> Int:
     try:
         compiled = re.compile(pattern)
     except re.error as error:
-        raise UsageError(f"--step-marker {pattern!r}: not a regular expression ({error}); quote special characters") from error
+        raise UsageError(
+            f"--step-marker {pattern!r}: not a regular expression ({error}); quote special characters"
+        ) from error
     rows = np.flatnonzero(matches(raw.ops["name"], lambda name: compiled.search(name) is not None))
     if rows.size == 0:
         raise UsageError(
@@ -140,10 +142,15 @@ def mark_cold(steps: Steps, host_work: Int, compile_ns: Int, loading_ns: Int) ->
             others = np.delete(host_work, index)
             if compile_ns[index] > 0 and not most_compile:
                 why[index] = f"compiles or autotunes for {compile_ns[index] / 1e6:.1f} ms"
-            elif loading_ns[index] > 0.1 * max(int(np.median(others)), 1) and not loading_ns[np.arange(count) != index].any():
+            elif (
+                loading_ns[index] > 0.1 * max(int(np.median(others)), 1)
+                and not loading_ns[np.arange(count) != index].any()
+            ):
                 why[index] = f"loads kernels or modules for {loading_ns[index] / 1e6:.1f} ms"
             elif index == 0 and host_work[0] > COLD_RATIO * float(np.median(others)):
-                why[index] = f"first step: host work {host_work[0] / 1e6:.2f} ms, others {np.median(others) / 1e6:.2f} ms"
+                why[index] = (
+                    f"first step: host work {host_work[0] / 1e6:.2f} ms, others {np.median(others) / 1e6:.2f} ms"
+                )
     used = np.array([not reason for reason in why], dtype=bool)
     if not used[: max(count - 1, 1)].any():
         used[:] = True

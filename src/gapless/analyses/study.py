@@ -55,7 +55,10 @@ class Study:
         """The device with the most compute, communication and copies in the window; None without GPU work."""
         if not self.devices:
             return None
-        busy = {d: int(a.parts.filter(~a.parts["state"].is_in(["idle", "unrecorded"]))["ns"].sum()) for d, a in self.devices.items()}
+        busy = {
+            d: int(a.parts.filter(~a.parts["state"].is_in(["idle", "unrecorded"]))["ns"].sum())
+            for d, a in self.devices.items()
+        }
         return max(busy, key=lambda d: (busy[d], -d))
 
 

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from gapless.analyses.chain import critical_chain
-from gapless.analyses.study import Study
 from gapless.analyses.steps import window_of
+from gapless.analyses.study import Study
 from gapless.analyses.timeline_boxes import BoxTable, draw_boxes
 from gapless.analyses.timeline_strip import overview, queue_table, strip_table
 from gapless.analyses.timeline_text import Strings
 from gapless.model.report import Finding
-from gapless.model.timeline import Arrows, Boxes, Chain, Lane, Place, Range, Timeline
-from gapless.tables.intervals import Int, Set, as_ns, merge
+from gapless.model.timeline import Chain, Place, Range, Timeline
 from gapless.tables.columns import packed
+from gapless.tables.intervals import Int, Set, as_ns, merge
 
 MOST_BOXES = 150_000
 """About 2 MB of page: columns of a box take some 12 bytes once packed (measured on H200 traces)."""
@@ -33,14 +33,12 @@ def timeline(s: Study, findings: Sequence[Finding] = (), *, full: bool = False) 
     limit = 2**40 if full else MOST_BOXES
     focus = representative_step(s)
     low, high = window_of(s.raw)
-    shown, table = _within_budget(s, strings, focus, findings, limit, full, (low, high))
+    shown, table = _within_budget(s, focus, findings, limit, full, (low, high))
     lanes, boxes, arrows = table.finish(strings)
     index = {key: row for row, key in enumerate(table.lane_keys)}
     chain = critical_chain(s, *_span_of_step(s, focus))
     notes = [*_range_notes(s, shown, (low, high)), *table.notes]
-    ranges = [
-        Range(_range_name(s, a, b), a, b) for a, b in zip(shown[0].tolist(), shown[1].tolist(), strict=True)
-    ]
+    ranges = [Range(_range_name(s, a, b), a, b) for a, b in zip(shown[0].tolist(), shown[1].tolist(), strict=True)]
     return Timeline(
         strings=strings.texts,
         lanes=lanes,
@@ -82,7 +80,7 @@ def _span_of_step(s: Study, step: int) -> tuple[int, int]:
 
 
 def _within_budget(
-    s: Study, strings: Strings, focus: int, findings: Sequence[Finding], limit: int, full: bool, window: tuple[int, int]
+    s: Study, focus: int, findings: Sequence[Finding], limit: int, full: bool, window: tuple[int, int]
 ) -> tuple[Set, BoxTable]:
     """The largest choice of ranges whose boxes fit; the smallest choice is thinned until it does."""
     choices: list[list[int]] = []
@@ -91,8 +89,7 @@ def _within_budget(
         return whole, draw_boxes(s, whole, limit, every_frame=True)
     near = [i for i in (focus - 1, focus, focus + 1) if 0 <= i < s.steps.count]
     example = [i for i in _steps_of(s, findings) if i not in near]
-    for extra in range(len(example), -1, -1):
-        choices.append(near + example[:extra])
+    choices += [near + example[:extra] for extra in range(len(example), -1, -1)]
     choices.append([focus])
     for chosen in choices[:-1]:
         shown = _ranges(s, chosen)
@@ -129,7 +126,9 @@ def _range_notes(s: Study, shown: Set, window: tuple[int, int]) -> list[str]:
     covered = int((shown[1] - shown[0]).sum())
     whole = window[1] - window[0]
     inside = [
-        n for n, a in zip(s.steps.names, s.steps.start.tolist(), strict=True) if ((shown[0] <= a) & (a < shown[1])).any()
+        n
+        for n, a in zip(s.steps.names, s.steps.start.tolist(), strict=True)
+        if ((shown[0] <= a) & (a < shown[1])).any()
     ]
     if len(inside) >= s.steps.count and covered > 0.5 * whole:
         return []

@@ -27,7 +27,29 @@ from gapless.tables.nesting import depths, nearest
 LaneKey = tuple[str, int, int]
 """('device', device, 0), ('stream', device, stream) or ('thread', thread, 0)."""
 
-_LIBRARY = ("torch/", "<built-in", "<frozen", "threading.py", "runpy.py", "contextlib.py", "functools.py", "typing.py", "abc.py", "enum.py", "weakref.py", "copy.py", "collections/", "logging/", "importlib", "inspect.py", "dataclasses.py", "re.py", "random.py", "types.py", "warnings.py")
+_LIBRARY = (
+    "torch/",
+    "<built-in",
+    "<frozen",
+    "threading.py",
+    "runpy.py",
+    "contextlib.py",
+    "functools.py",
+    "typing.py",
+    "abc.py",
+    "enum.py",
+    "weakref.py",
+    "copy.py",
+    "collections/",
+    "logging/",
+    "importlib",
+    "inspect.py",
+    "dataclasses.py",
+    "re.py",
+    "random.py",
+    "types.py",
+    "warnings.py",
+)
 _SHORT_ROLES = {MAIN: "main thread", AUTOGRAD: "autograd thread", LOADER: "loader thread"}
 _MOST_ROWS = 200
 
@@ -59,7 +81,9 @@ class BoxTable:
         kind, name, facts = self._text(strings)
         words = np.zeros(start.size, dtype=np.int64)
         calls = self._calls()
-        for call, text in wait_words(s, calls[(calls >= 0) & s.blocking[np.maximum(calls, 0)]] if calls.size else calls).items():
+        for call, text in wait_words(
+            s, calls[(calls >= 0) & s.blocking[np.maximum(calls, 0)]] if calls.size else calls
+        ).items():
             words[np.flatnonzero(calls == call)] = strings.row(text)
         self.order, self._start, self._dur = order, start[order], dur[order]
         position = np.empty(order.size, dtype=np.int64)
@@ -74,11 +98,17 @@ class BoxTable:
 
     def box_of_activity(self, rows: Int) -> Int:
         """The box of each row of `activities`; -1 if it has none."""
-        return np.where(rows >= 0, self._box_of_activity[np.maximum(rows, 0)], -1) if self._box_of_activity.size else rows * 0 - 1
+        return (
+            np.where(rows >= 0, self._box_of_activity[np.maximum(rows, 0)], -1)
+            if self._box_of_activity.size
+            else rows * 0 - 1
+        )
 
     def box_of_call(self, rows: Int) -> Int:
         """The box of each row of `calls`; -1 if it has none."""
-        return np.where(rows >= 0, self._box_of_call[np.maximum(rows, 0)], -1) if self._box_of_call.size else rows * 0 - 1
+        return (
+            np.where(rows >= 0, self._box_of_call[np.maximum(rows, 0)], -1) if self._box_of_call.size else rows * 0 - 1
+        )
 
     def box_at(self, start_ns: int, dur_ns: int) -> int:
         """The box with this start, of the nearest duration; -1 if none starts then."""
@@ -93,9 +123,13 @@ class BoxTable:
     def _places(self) -> tuple[Int, Int]:
         s = self.study
         index = {key: row for row, key in enumerate(self.lane_keys)}
-        threads = np.array([index.get(("thread", t, 0), -1) for t in range(s.raw.threads.height)] or [-1], dtype=np.int64)
+        threads = np.array(
+            [index.get(("thread", t, 0), -1) for t in range(s.raw.threads.height)] or [-1], dtype=np.int64
+        )
         device, stream = _device_stream(s)
-        lanes = [index["stream", d, q] for d, q in zip(device[self.work].tolist(), stream[self.work].tolist(), strict=True)]
+        lanes = [
+            index["stream", d, q] for d, q in zip(device[self.work].tolist(), stream[self.work].tolist(), strict=True)
+        ]
         lane = np.concatenate([threads[s.links.forest.thread[self.host]], as_ns(lanes)])
         return lane, np.concatenate([self.host_depth, self.work_depth])
 
@@ -115,21 +149,25 @@ class BoxTable:
         kind = np.zeros(self.host.size + self.work.size, dtype=np.int64)
         name, facts = kind.copy(), kind.copy()
         kind[: self.host.size] = host_kinds(s, self.host, strings)
-        for code, table, facts_of in ((ANNOTATION, s.raw.ops, op_facts), (OP, s.raw.ops, op_facts), (CALL, s.raw.calls, call_facts)):
+        for code, table, facts_of in (
+            (ANNOTATION, s.raw.ops, op_facts),
+            (OP, s.raw.ops, op_facts),
+            (CALL, s.raw.calls, call_facts),
+        ):
             here = np.flatnonzero(source == code)
             name[here] = strings.categories(table["name"], row[here])
             facts[here] = strings.rows(facts_of(s, row[here]))
         here = np.flatnonzero(source == FRAME)
         name[here] = strings.categories(s.raw.frames["name"], row[here])
         texts = categories(s.raw.activities["name"])
-        code = codes(s.raw.activities["name"])[self.work]
+        work_code = codes(s.raw.activities["name"])[self.work]
         kinds, shorts = np.zeros(len(texts), dtype=np.int64), np.zeros(len(texts), dtype=np.int64)
-        for one in np.unique(code).tolist():
+        for one in np.unique(work_code).tolist():
             known = decode(texts[one])
             kinds[one] = strings.row(known.family if known.family in ("memcpy", "memset") else f"kernel:{known.family}")
             shorts[one] = strings.row(known.short)
-        kind[self.host.size :] = kinds[code]
-        name[self.host.size :] = shorts[code]
+        kind[self.host.size :] = kinds[work_code]
+        name[self.host.size :] = shorts[work_code]
         facts[self.host.size :] = strings.rows(activity_facts(s, self.work))
         return kind, name, facts
 
@@ -194,7 +232,9 @@ def _thin(s: Study, host: Int, work: Int, limit: int) -> tuple[Int, Int, str]:
     work, cut_work = _longest(work, dur[work], limit // 2)
     calls = np.where(forest.source[host] == CALL, forest.row[host], -1)
     waits = (calls >= 0) & s.blocking[np.maximum(calls, 0)] if s.blocking.size else np.zeros(host.size, dtype=bool)
-    rest, cut = _longest(host[~waits], (forest.end - forest.start)[host[~waits]], max(0, limit - work.size - int(waits.sum())))
+    rest, cut = _longest(
+        host[~waits], (forest.end - forest.start)[host[~waits]], max(0, limit - work.size - int(waits.sum()))
+    )
     note = f"{host.size - rest.size - int(waits.sum())} host events shorter than {cut} ns are not drawn"
     if cut_work:
         note += f", nor is GPU work shorter than {cut_work} ns"
@@ -229,7 +269,11 @@ def _rows_of_work(s: Study, work: Int) -> Int:
     device, stream = _device_stream(s)
     start = as_ns(s.raw.activities["start_ns"].to_numpy())[work]
     end = start + as_ns(s.raw.activities["dur_ns"].to_numpy())[work]
-    lane = np.unique(np.stack([device[work], stream[work]], axis=1), axis=0, return_inverse=True)[1].reshape(-1) if work.size else work
+    lane = (
+        np.unique(np.stack([device[work], stream[work]], axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+        if work.size
+        else work
+    )
     depth = np.zeros(work.size, dtype=np.int64)
     order = np.lexsort((start, lane))
     for rows in np.split(order, np.flatnonzero(np.diff(lane[order])) + 1):
@@ -293,5 +337,7 @@ def _device_stream(s: Study) -> tuple[Int, Int]:
 
 def _overlaps(start: Int, end: Int, shown: Set) -> NDArray[np.bool_]:
     spot = np.searchsorted(shown[0], end, side="right") - 1
-    touches = (spot >= 0) & (shown[1][np.maximum(spot, 0)] > start) if shown[0].size else np.zeros(start.size, dtype=bool)
+    touches = (
+        (spot >= 0) & (shown[1][np.maximum(spot, 0)] > start) if shown[0].size else np.zeros(start.size, dtype=bool)
+    )
     return np.asarray(touches)

@@ -15,7 +15,6 @@ from gapless.analyses.timeline_boxes import LaneKey
 from gapless.analyses.timeline_text import Strings
 from gapless.model.palette import FAMILY_COLOURS, family
 from gapless.model.timeline import Overview, Queue, Strip
-from gapless.tables.coding import categories, codes
 from gapless.tables.columns import packed
 from gapless.tables.intervals import Int, Set, as_ns, covered, merge
 from gapless.tables.nesting import nearest
@@ -103,7 +102,11 @@ def _names(s: Study, rows: Int, strings: Strings) -> Int:
     forest = s.links.forest
     out = np.zeros(rows.size, dtype=np.int64)
     for code, table in ((OP, s.raw.ops), (ANNOTATION, s.raw.ops), (CALL, s.raw.calls)):
-        here = np.flatnonzero((rows >= 0) & (forest.source[np.maximum(rows, 0)] == code)) if forest.source.size else rows[:0]
+        here = (
+            np.flatnonzero((rows >= 0) & (forest.source[np.maximum(rows, 0)] == code))
+            if forest.source.size
+            else rows[:0]
+        )
         out[here] = strings.categories(table["name"], forest.row[rows[here]])
     return out
 

@@ -35,7 +35,7 @@ class Strings:
         distinct = texts.fill_null("").unique(maintain_order=True)
         coded = texts.fill_null("").cast(pl.Enum(distinct))
         table = np.array([self.row(text) for text in distinct.to_list()], dtype=np.int64)
-        return table[coded.to_physical().cast(pl.Int64).to_numpy()]
+        return np.asarray(table[coded.to_physical().cast(pl.Int64).to_numpy()], dtype=np.int64)
 
     def categories(self, column: pl.Series, rows: Int) -> Int:
         """The rows of an enum column's texts, for these rows of the column only."""
@@ -51,7 +51,11 @@ class Strings:
 def op_facts(s: Study, rows: Int) -> pl.Series:
     """`key: value` lines of ops."""
     ops = s.raw.ops[rows]
-    parts = [_line("shapes", ops["input_dims"]), _line("types", ops["input_types"]), _line("values", ops["concrete_inputs"])]
+    parts = [
+        _line("shapes", ops["input_dims"]),
+        _line("types", ops["input_types"]),
+        _line("values", ops["concrete_inputs"]),
+    ]
     return _joined(parts, ops.height)
 
 

@@ -11,7 +11,7 @@ from gapless.analyses.blocking import Origin
 from gapless.analyses.call_names import CallClass
 from gapless.analyses.causes import PROFILER_OVERHEADS
 from gapless.analyses.study import Study
-from gapless.model.report import TrustCheck
+from gapless.model.report import TrustCheck, TrustStatus
 from gapless.tables.coding import matches
 from gapless.tables.intervals import as_ns
 
@@ -42,7 +42,9 @@ def _records(s: Study) -> TrustCheck:
     share = lost / max(total, 1)
     what = f"{lost} of {total} launches ({share:.1%}) have no GPU record"
     if s.lost.stretches[0].size:
-        return TrustCheck("lost-records", "warn" if share < 0.3 else "fail", what + "; that time counts as unrecorded, not as idle")
+        return TrustCheck(
+            "lost-records", "warn" if share < 0.3 else "fail", what + "; that time counts as unrecorded, not as idle"
+        )
     return TrustCheck("lost-records", "note", what + "; they are scattered and hardly change the picture")
 
 
@@ -92,7 +94,11 @@ def _untraced(s: Study) -> TrustCheck:
 
 
 def _cold(s: Study) -> TrustCheck:
-    cold = [f"{n}: {w}" for n, w in zip(s.steps.names, s.steps.why, strict=True) if w and not w.startswith(("closes", "--step"))]
+    cold = [
+        f"{n}: {w}"
+        for n, w in zip(s.steps.names, s.steps.why, strict=True)
+        if w and not w.startswith(("closes", "--step"))
+    ]
     if s.steps.thread is None:
         return TrustCheck(
             "cold-step", "unknown",
@@ -100,7 +106,9 @@ def _cold(s: Study) -> TrustCheck:
             "or pass --step-marker REGEX.",
         )  # fmt: skip
     if s.steps.count == 1:
-        return TrustCheck("cold-step", "unknown", "one recorded step cannot be compared with others; record three or more")
+        return TrustCheck(
+            "cold-step", "unknown", "one recorded step cannot be compared with others; record three or more"
+        )
     if cold:
         return TrustCheck("cold-step", "note", "left out of the numbers: " + "; ".join(cold[:3]))
     return TrustCheck("cold-step", "ok", f"{s.steps.count} steps, none cold")
@@ -108,7 +116,11 @@ def _cold(s: Study) -> TrustCheck:
 
 def _artifacts(s: Study) -> TrustCheck:
     own = int((s.origin[s.syncs.call] == int(Origin.PROFILER)).sum())
-    rows = matches(s.raw.overheads["name"], lambda n: n in PROFILER_OVERHEADS) if s.raw.overheads.height else np.zeros(0, bool)
+    rows = (
+        matches(s.raw.overheads["name"], lambda n: n in PROFILER_OVERHEADS)
+        if s.raw.overheads.height
+        else np.zeros(0, bool)
+    )
     ns = int(as_ns(s.raw.overheads["dur_ns"].to_numpy())[rows].sum()) if rows.size else 0
     parts = []
     if own:
@@ -124,9 +136,9 @@ def _skew(s: Study) -> TrustCheck:
     if not s.launches.negative:
         return TrustCheck("clock-skew", "ok", "no GPU work starts before its launch")
     worst = -s.launches.most_negative_ns
-    status = "warn" if worst > SKEW_NOTE_NS else "note"
+    status: TrustStatus = "warn" if worst > SKEW_NOTE_NS else "note"
     return TrustCheck(
-        "clock-skew", status,  # type: ignore[arg-type]
+        "clock-skew", status,
         f"{s.launches.negative} activities start before their launch, by up to {worst / 1e3:.1f} us: host and GPU clocks "
         "disagree; latencies are cut at zero",
     )  # fmt: skip
@@ -168,7 +180,9 @@ def _unlinked(s: Study) -> TrustCheck:
     text = f"{orphans.size} of {total} activities have no launch in the file"
     if backlog:
         text += f" ({backlog} of them were queued before the window began)"
-    return TrustCheck("unlinked-work", "note" if orphans.size < 0.2 * total or backlog == orphans.size else "warn", text)
+    return TrustCheck(
+        "unlinked-work", "note" if orphans.size < 0.2 * total or backlog == orphans.size else "warn", text
+    )
 
 
 def _flags(s: Study) -> TrustCheck:
@@ -190,6 +204,8 @@ def _reading(s: Study) -> TrustCheck:
     rows = s.raw.issues.filter(s.raw.issues["severity"].is_in(["loss", "error", "repaired"]))
     if rows.height == 0:
         return TrustCheck("reading", "ok", "every event was read as written")
-    worst = "warn" if rows["severity"].is_in(["loss", "error"]).any() else "note"
+    worst: TrustStatus = "warn" if rows["severity"].is_in(["loss", "error"]).any() else "note"
     total = int(rows["count"].sum())
-    return TrustCheck("reading", worst, f"{total} defects in the file ({', '.join(rows['code'].to_list()[:4])}); see issues")  # type: ignore[arg-type]
+    return TrustCheck(
+        "reading", worst, f"{total} defects in the file ({', '.join(rows['code'].to_list()[:4])}); see issues"
+    )

@@ -122,13 +122,17 @@ def _replay_trust(s: Study, p: Prediction) -> list[TrustCheck]:
     checks = []
     if p.self_check is not None:
         text = f"the replay meets the recorded ends of GPU work within {p.self_check:.2%} of the time replayed"
-        checks.append(TrustCheck("replay", "warn" if p.withheld else "ok", text if not p.withheld else f"withheld: {p.withheld}"))
+        checks.append(
+            TrustCheck("replay", "warn" if p.withheld else "ok", text if not p.withheld else f"withheld: {p.withheld}")
+        )
     elif p.withheld:
         checks.append(TrustCheck("replay", "unknown", f"predictions are withheld: {p.withheld}"))
     if p.program is not None and not s.raw.meta.integer_us and abs(np.log(max(p.scale, 1e-3))) > np.log(1.3):
         slow = "slower" if p.scale > 1 else "faster"
         checks.append(
-            TrustCheck("host-speed", "note", f"this host recorded ops {slow} than usual ({p.scale:.2f}x): ranges are wider")
+            TrustCheck(
+                "host-speed", "note", f"this host recorded ops {slow} than usual ({p.scale:.2f}x): ranges are wider"
+            )
         )
     return checks
 
@@ -139,7 +143,9 @@ def _device(device: int, wall_ns: int, parts: pl.DataFrame) -> DeviceAccount:
 
 
 def _host(s: Study) -> list[HostAccount]:
-    order = sorted(range(s.raw.threads.height), key=lambda t: (s.states.roles[t] != "main", s.states.roles[t] != "autograd", t))
+    order = sorted(
+        range(s.raw.threads.height), key=lambda t: (s.states.roles[t] != "main", s.states.roles[t] != "autograd", t)
+    )
     accounts = []
     names = codes(s.raw.calls["name"])
     start, dur = as_ns(s.raw.calls["start_ns"].to_numpy()), as_ns(s.raw.calls["dur_ns"].to_numpy())
@@ -151,7 +157,9 @@ def _host(s: Study) -> list[HostAccount]:
         parts = account_host(s.raw, s.states, s.steps, thread, line)
         name = s.raw.threads["name"][thread] or f"thread {s.raw.threads['tid'][thread]}"
         wall = int(parts["ns"].sum()) if parts.height else 0
-        accounts.append(HostAccount(str(name), s.states.roles[thread], wall, [HostPart(*row) for row in parts.iter_rows()]))
+        accounts.append(
+            HostAccount(str(name), s.states.roles[thread], wall, [HostPart(*row) for row in parts.iter_rows()])
+        )
     return accounts
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gapless.api.trace import Trace
-from gapless.ingest import read
+from gapless.store import load as load_raw
 
 
 def load(
@@ -22,5 +22,4 @@ def load(
     With `cache` and a `cache_dir` the tables are kept there, keyed by the file's content, and the next read is quick.
     Raises NotATraceError or EmptyTraceError with one line that says what the file looks like and what to do.
     """
-    del cache, cache_dir
-    return Trace(read(source, progress=progress))
+    return Trace(load_raw(source, cache_dir=cache_dir if cache else None, progress=progress))

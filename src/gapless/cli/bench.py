@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gapless.model.errors import CannotJudgeError, GaplessError, GateBreached, UsageError
+from gapless.model.errors import CannotJudgeError, GaplessError, GateBreachedError, UsageError
 
 if TYPE_CHECKING:
     from gapless.runtime.timing import Comparison, Measurement, Options
@@ -164,4 +164,4 @@ def _gate(result: Measurement | Comparison, max_us: float) -> None:
     if us is None:
         raise CannotJudgeError("the headline is unknown, so --max-us cannot be judged; see the reasons above")
     if us > max_us:
-        raise GateBreached(f"{us:.4g} us is above --max-us {max_us:g}")
+        raise GateBreachedError(f"{us:.4g} us is above --max-us {max_us:g}")

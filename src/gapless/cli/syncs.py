@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gapless.cli import output
-from gapless.model.errors import GateBreached, UsageError
+from gapless.model.errors import GateBreachedError, UsageError
 
 NAME = "syncs"
 HELP = "run a script and say which of its lines wait for the GPU, how long, why, and what to write instead"
@@ -99,7 +99,7 @@ def _passes(args: argparse.Namespace, target: list[str], folder: Path) -> int:
         output.write(json.dumps(watched["report"], indent=1) + "\n", args.output)
     over = watched["report"]["over_budget"]
     if code == 0 and over:
-        raise GateBreached(
+        raise GateBreachedError(
             f"{len(over)} steps have more hidden waits than the budget of {watched['report']['budget']} allows; "
             "fix the places above or allow them with --allow"
         )

@@ -25,7 +25,7 @@ class CannotJudgeError(GaplessError):
     """A gate or comparison was asked for that this input cannot decide."""
 
 
-class GateBreached(GaplessError):
+class GateBreachedError(GaplessError):
     """A gate of `--fail-on` was breached; the run itself worked."""
 
     exit_code = 1

@@ -125,7 +125,9 @@ ACTIVITIES = Table(
         Column("block_z", "i64", "block size in threads", null=True),
         Column("registers", "i64", "registers per thread", null=True),
         Column("shared_bytes", "i64", "shared memory per block, static and dynamic", null=True),
-        Column("occupancy_pct", "f64", "`est. achieved occupancy %` as reported; 0 often means not measured", null=True),
+        Column(
+            "occupancy_pct", "f64", "`est. achieved occupancy %` as reported; 0 often means not measured", null=True
+        ),
         Column("graph_id", "i64", "CUDA graph id, 0 or null outside graphs", null=True),
         Column("graph_node", "i64", "CUDA graph node id", null=True),
         Column("peer_device", "i32", "destination device of a peer copy", null=True),
@@ -142,7 +144,9 @@ GPU_SYNCS = Table(
         Column("name", "enum", "Stream Sync, Context Sync, Event Sync, Stream Wait Event"),
         Column("correlation", "i64", "correlation id of the call, -1 if none"),
         Column("wait_on_stream", "i64", "stream of the awaited event", null=True),
-        Column("wait_on_record_correlation", "i64", "correlation of the awaited cudaEventRecord, -1 unknown", null=True),
+        Column(
+            "wait_on_record_correlation", "i64", "correlation of the awaited cudaEventRecord, -1 unknown", null=True
+        ),
     ),
 )
 

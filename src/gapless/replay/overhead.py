@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from gapless.analyses.call_names import CallClass
 from gapless.analyses.host import CALL, FRAME, OP
 from gapless.analyses.study import Study
-from gapless.replay.program import Program
 from gapless.model.calibration import Calibration
 from gapless.replay.engine import Machine
+from gapless.replay.program import Program
 from gapless.tables.coding import categories, codes, matches, per_category
 from gapless.tables.intervals import Int, as_ns
 
@@ -148,7 +148,9 @@ def host_scale(s: Study, program: Program) -> float:
     if s.raw.meta.integer_us:
         return 1.0
     forest = s.links.forest
-    inside = np.flatnonzero((forest.source == OP) & (forest.start >= program.base_start) & (forest.start < program.base_end))
+    inside = np.flatnonzero(
+        (forest.source == OP) & (forest.start >= program.base_start) & (forest.start < program.base_end)
+    )
     parent = forest.parent[inside]
     ok = (parent >= 0) & (forest.source[np.maximum(parent, 0)] == OP)
     child, parent = inside[ok], parent[ok]
@@ -179,7 +181,7 @@ def recording_scale(scale: float) -> float:
     A host that enters ops 1.4 times slower than usual has been seen to spend 2.5 times as much on recording: the
     callbacks allocate and touch cold memory, ordinary dispatch does so less. Fitted, flat between powers 3 and 3.5.
     """
-    return min(max(scale, SCALE_LOW), SCALE_HIGH) ** SCALE_POWER
+    return float(min(max(scale, SCALE_LOW), SCALE_HIGH) ** SCALE_POWER)
 
 
 def without_profiler(program: Program, counts: Counts, costs: Costs, scale: float) -> Program:

@@ -16,7 +16,16 @@ import numpy as np
 from gapless.analyses.study import Study
 from gapless.analyses.trust import launches_block
 from gapless.replay.engine import Machine, Run, run
-from gapless.replay.overhead import Costs, Counts, count_events, costs_for, host_scale, machine_of, recording_scale, without_profiler
+from gapless.replay.overhead import (
+    Costs,
+    Counts,
+    costs_for,
+    count_events,
+    host_scale,
+    machine_of,
+    recording_scale,
+    without_profiler,
+)
 from gapless.replay.program import Program, build_program
 from gapless.replay.selfcheck import self_check
 
@@ -83,7 +92,18 @@ def predict(s: Study) -> Prediction:
     measured = measured_baseline(s)
     factor = 1.0 if measured is None or unprofiled.period_ns <= 0 else measured * 1e6 / unprofiled.period_ns
     return Prediction(
-        _withheld(s, check), program, clean, counts, costs, scale, machine, recorded, unprofiled, factor, measured, check
+        _withheld(s, check),
+        program,
+        clean,
+        counts,
+        costs,
+        scale,
+        machine,
+        recorded,
+        unprofiled,
+        factor,
+        measured,
+        check,
     )
 
 
@@ -118,7 +138,11 @@ def measured_baseline(s: Study) -> float | None:
     values = [
         float(v)
         for key in ("before_ms", "after_ms")
-        for v in (baseline.get(key) if isinstance(baseline.get(key), list) else [])
+        for v in _listed(baseline.get(key))
         if isinstance(v, (int, float)) and 0 < v < 1e7
     ]
     return float(np.median(values)) if values else None
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

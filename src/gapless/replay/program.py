@@ -42,7 +42,8 @@ class Program:
 
     Pieces: `piece_ns` host time, `piece_start`/`piece_end` in the base step (ns since origin), `piece_row` forest row
     of the innermost event (-1: none), `piece_item`: how many items precede it.
-    Items: `item_call` row of `calls`, `item_start` in the base step, `item_ns` host time when nothing blocks, `item_wait` NONE, STREAM or DEVICE,
+    Items: `item_call` row of `calls`, `item_start` in the base step, `item_ns` host time when nothing blocks,
+    `item_wait` NONE, STREAM or DEVICE,
     `item_stream` index of the stream it waits on (-1: all), `item_return_ns` from the end of the awaited work to the
     call's return, `item_copies` True where the awaited work includes the item's own copy.
     Activities, ordered by item then start: `act_row` first row of `activities` (a graph launch is one activity spanning
@@ -223,13 +224,13 @@ def _typical(lengths: Float, waits: NDArray[np.bool_]) -> Float:
     total = float(mean[calm].sum())
     noise = 1.0 - float(least[calm].sum()) / total if total > 0 else 0.0
     share = float(np.clip((noise - QUIET) / (NOISY - QUIET), 0.0, 1.0))
-    return np.where(waits, mean, least + share * (mean - least))
+    return np.asarray(np.where(waits, mean, least + share * (mean - least)), dtype=np.float64)
 
 
 def _waits_for_others(s: Study, base: _Recorded) -> NDArray[np.bool_]:
     """Pieces in which the host waits for data: their mean is what throughput allows, their minimum is luck."""
     rows = base.piece_row
-    return (rows >= 0) & (s.states.cause_of_row[np.maximum(rows, 0)] == int(Cause.DATALOADER))
+    return np.asarray((rows >= 0) & (s.states.cause_of_row[np.maximum(rows, 0)] == int(Cause.DATALOADER)))
 
 
 def _long_and_silent(s: Study, base: _Recorded, lengths: Float) -> NDArray[np.bool_]:

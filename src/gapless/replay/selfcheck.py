@@ -77,7 +77,11 @@ def _replay(s: Study, calls: Int, start: Int, end: Int, machine: Machine) -> tup
             if len(begun) == machine.queue and begun[0] > clock:
                 clock = begun[0]
             where = int(lane[first])
-            delay = max(int(a_start[first] - end[i]), 0) if _was_free(s, first, lane, a_end, int(end[i])) else machine.delay_ns
+            delay = (
+                max(int(a_start[first] - end[i]), 0)
+                if _was_free(s, first, lane, a_end, int(end[i]))
+                else machine.delay_ns
+            )
             begin = max(clock + delay, free[where] + machine.spacing_ns)
             if s.links.call_class[call] == int(CallClass.GRAPH_LAUNCH) or waited >= 0:
                 begin = max(issued, free[where] + machine.spacing_ns)

@@ -20,7 +20,11 @@ def python_round(c: Context, rows: Int, most_ns: int = 1 << 60) -> tuple[Int, In
     before = np.searchsorted(ends, low, side="right") - 1
     after = np.searchsorted(starts, high, side="left")
     left = np.where(before >= 0, ends[np.maximum(before, 0)] if ends.size else low, program.base_start)
-    right = np.where(after < starts.size, starts[np.minimum(after, max(starts.size - 1, 0))] if starts.size else high, program.base_end)
+    right = np.where(
+        after < starts.size,
+        starts[np.minimum(after, max(starts.size - 1, 0))] if starts.size else high,
+        program.base_end,
+    )
     return np.clip(left, low - most_ns, low), np.clip(right, high, high + most_ns)
 
 

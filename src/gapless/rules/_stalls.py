@@ -49,7 +49,16 @@ def stalls(c: Context, least_ns: float) -> Stalls:
         first, last = int(pieces[0]), int(pieces[-1])
         before = int(row[first - 1]) if first > 0 else -1
         after = int(row[last + 1]) if last + 1 < row.size else -1
-        out.append((int(program.piece_start[first]), int(program.piece_end[last]), int(total[one]), int(row[longest]), before, after))
+        out.append(
+            (
+                int(program.piece_start[first]),
+                int(program.piece_end[last]),
+                int(total[one]),
+                int(row[longest]),
+                before,
+                after,
+            )
+        )
     columns = np.array(out, dtype=np.int64).reshape(-1, 6)
     return Stalls(*(columns[:, i] for i in range(6)))
 

@@ -56,10 +56,10 @@ def check(c: Context) -> Outcome:
     steps = np.unique(s.steps.step_of_call[calls])
     if len(c.counted_steps) > 1 and steps.size * 2 <= len(c.counted_steps):
         return Clean()
-    if s.steps.thread is None or len(c.counted_steps) == 1:
-        # One window cannot show that allocations recur; frees and allocations in it are mostly first use.
-        if (s.links.call_class[calls] == int(CallClass.FREE)).sum() < MANY_FREES:
-            return Clean()
+    one_window = s.steps.thread is None or len(c.counted_steps) == 1
+    # One window cannot show that allocations recur; frees and allocations in it are mostly first use.
+    if one_window and (s.links.call_class[calls] == int(CallClass.FREE)).sum() < MANY_FREES:
+        return Clean()
     rows = s.links.forest.of_call[calls]
     base = c.in_base(rows)
     if base.size == 0:
@@ -96,6 +96,4 @@ def _runs(c: Context, rows: Int) -> tuple[Int, Int]:
 
 def _half(program: Program, start: Int, end: Int) -> Program:
     cut = cut_host(program, start, end, keep_work=True)
-    return replace(
-        cut, piece_ns=(cut.piece_ns + program.piece_ns) / 2, item_ns=(cut.item_ns + program.item_ns) / 2
-    )
+    return replace(cut, piece_ns=(cut.piece_ns + program.piece_ns) / 2, item_ns=(cut.item_ns + program.item_ns) / 2)

@@ -156,7 +156,8 @@ class Context:
 
     def chain(self, row: int, most: int = 12) -> list[str]:
         """Names from the outermost op down to `row` (annotations and frames left out)."""
-        forest, out = self.s.links.forest, []
+        forest = self.s.links.forest
+        out: list[str] = []
         while row >= 0 and len(out) < most:
             if forest.source[row] in (OP, CALL):
                 out.append(self.name_of(row))
@@ -221,7 +222,10 @@ class Context:
         if one.size < 3:
             return DEFAULT_OP_NS
         piece = np.cumsum(np.concatenate([[0.0], program.piece_ns]))
-        host = piece[np.searchsorted(program.piece_start, end[one])] - piece[np.searchsorted(program.piece_start, start[one])]
+        host = (
+            piece[np.searchsorted(program.piece_start, end[one])]
+            - piece[np.searchsorted(program.piece_start, start[one])]
+        )
         host += program.item_ns[np.minimum(np.searchsorted(program.item_start, start[one]), program.item_ns.size - 1)]
         return float(np.percentile(host, 25))
 
@@ -272,7 +276,8 @@ class Context:
     def families(self, program: Program) -> list[str]:
         """Kernel family of each activity of a program ('added' for those that an edit brought in)."""
         return [
-            "added" if row < 0 else self.identities[int(self.activity_code[row])].family for row in program.act_row.tolist()
+            "added" if row < 0 else self.identities[int(self.activity_code[row])].family
+            for row in program.act_row.tolist()
         ]
 
     @cached_property

@@ -51,9 +51,17 @@ def check(c: Context) -> Outcome:
     if exposed < MIN_SHARE * max(account.wall_ns, 1):
         return Clean()
     collective = np.array([i.family == "collective" for i in c.identities] or [False])[c.activity_code]
-    rows = np.flatnonzero(collective & np.isin(c.s.steps.step_of_activity, c.counted_steps) & (c.s.links.launch_of >= 0))
+    rows = np.flatnonzero(
+        collective & np.isin(c.s.steps.step_of_activity, c.counted_steps) & (c.s.links.launch_of >= 0)
+    )
     total = int(as_ns(c.s.raw.activities["dur_ns"].to_numpy())[rows].sum())
-    share = min(exposed / max(account.wall_ns, 1) * account.wall_ns / max(total / c.step_count * max(len(account.pieces[0]), 1), 1), 1.0)
+    share = min(
+        exposed
+        / max(account.wall_ns, 1)
+        * account.wall_ns
+        / max(total / c.step_count * max(len(account.pieces[0]), 1), 1),
+        1.0,
+    )
     forest_rows = c.s.links.forest.of_call[c.s.links.launch_of[rows]]
 
     def hidden(program: Program, part: float) -> Program:

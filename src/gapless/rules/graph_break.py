@@ -113,7 +113,9 @@ def _gave_up(c: Context) -> Outcome:
     if not launching:
         return Clean()
     explicit = np.flatnonzero(cause & c.counted_rows)
-    text = [f"{rows.size / c.step_count:.0f} calls a step go through torch.compile, but no compiled region ran: Dynamo gave up"]
+    text = [
+        f"{rows.size / c.step_count:.0f} calls a step go through torch.compile, but no compiled region ran: Dynamo gave up"
+    ]
     if explicit.size:
         text.append(f"torch._dynamo.graph_break() is called {explicit.size / c.step_count:.0f} times a step")
     return _found(
@@ -132,7 +134,11 @@ def _found(c: Context, broken: Int, title: str, sites: Int, evidence: list[str])
         items = inside_items(program, starts, ends)
         mine = items[program.act_item] if program.act_item.size else np.zeros(0, dtype=bool)
         own = program.act_row >= 0
-        light = np.isin(families, ("pointwise", "triton", "reduction", "copy")) if own.all() and families.size == own.size else own
+        light = (
+            np.isin(families, ("pointwise", "triton", "reduction", "copy"))
+            if own.all() and families.size == own.size
+            else own
+        )
         edited = set_activity_ns(unblock(program, items), mine & light, program.act_ns * fused)
         for start, end in spans:
             edited = capture(edited, start, end, host_ns=COMPILED_CALL_NS, node_ns=0.0)
@@ -146,6 +152,8 @@ def _found(c: Context, broken: Int, title: str, sites: Int, evidence: list[str])
         "Code that must run in Python cannot be compiled; it has to move out of the function.",
         FIX,
         cautious=lambda program: merged(program, 1.0),
-        assumptions=["one compiled call takes 35 us of host time", "element-wise kernels fuse to a quarter of their time"],
+        assumptions=[
+            "one compiled call takes 35 us of host time",
+            "element-wise kernels fuse to a quarter of their time",
+        ],
     )
-

@@ -59,7 +59,9 @@ def check(c: Context) -> Outcome:
     idle = s.syncs.idle_after[c.user_syncs][np.isin(s.syncs.call[c.user_syncs], calls)].sum() / c.step_count
     names = Counter(c.name_of(int(row)) for row in rows)
     main = names.most_common(1)[0][0]
-    listed = ", ".join(f"{n} x {name}" for name, n in ((k, round(v / c.step_count, 1)) for k, v in names.most_common(4)))
+    listed = ", ".join(
+        f"{n} x {name}" for name, n in ((k, round(v / c.step_count, 1)) for k, v in names.most_common(4))
+    )
     fix = fix_for(_chain_below(c, int(base[0])))
     return Found(
         f"{main} makes the host wait for the GPU {count:.0f} time{'s' if count > 1.5 else ''} a step",
@@ -94,7 +96,7 @@ def _sync_calls(c: Context) -> Int:
     own = s.links.first_activity[calls]
     moved = np.where(own >= 0, size[np.maximum(own, 0)], 0)
     hidden = (s.origin[calls] == int(Origin.HIDDEN)) & (moved <= COPY_BYTES)
-    return calls[hidden]
+    return as_ns(calls[hidden])
 
 
 def _sites(c: Context) -> Int:
@@ -128,7 +130,9 @@ def _replaced(c: Context, rows: Int) -> Edit:
     forest = c.s.links.forest
     start, end = forest.start[rows], forest.end[rows]
     sized = np.array([base_name(c.name_of(int(row))) in SIZE_OPS for row in rows.tolist()])
-    traffic = np.array([_element_wise_ns(c, int(row)) if big else 0.0 for row, big in zip(rows.tolist(), sized, strict=True)])
+    traffic = np.array(
+        [_element_wise_ns(c, int(row)) if big else 0.0 for row, big in zip(rows.tolist(), sized, strict=True)]
+    )
     op_ns = c.typical_op_ns
     stream = int(np.bincount(c.program.act_stream).argmax()) if c.program.act_stream.size else 0
 

@@ -51,7 +51,9 @@ def check(c: Context) -> Outcome:
     """Does the step wait for data?"""
     forest = c.s.links.forest
     annotations = np.flatnonzero((forest.source == ANNOTATION) & c.counted_rows)
-    rows = np.array([r for r in annotations.tolist() if c.name_of(r).startswith("enumerate(DataLoader)")], dtype=np.int64)
+    rows = np.array(
+        [r for r in annotations.tolist() if c.name_of(r).startswith("enumerate(DataLoader)")], dtype=np.int64
+    )
     if rows.size == 0:
         return Clean()
     rows = c.outermost(rows)
@@ -72,11 +74,14 @@ def check(c: Context) -> Outcome:
         lambda program: cut_host(program, start, end),
         [
             f"{measured / 1e6:.2f} ms of each step ({measured / max(period, 1):.0%}) pass in the DataLoader's __next__",
-            "batches come from worker processes, which do not keep up" if workers else "num_workers is 0: the batch is made "
-            "on the main thread",
+            "batches come from worker processes, which do not keep up"
+            if workers
+            else "num_workers is 0: the batch is made on the main thread",
         ],
         "How fast workers can deliver is not in the trace: cores, disk and decoding decide it.",
         MULTI_FIX if workers else SINGLE_FIX,
         floor_ns=floors,
-        assumptions=["twice the delivery (a third more; never late)" if workers else "8 workers (4 to 16) share the load evenly"],
+        assumptions=[
+            "twice the delivery (a third more; never late)" if workers else "8 workers (4 to 16) share the load evenly"
+        ],
     )

@@ -14,7 +14,7 @@ from gapless.model.report import CannotTell, Checks, Finding, Gain, PerStep, Sit
 from gapless.replay.engine import Run, run
 from gapless.replay.program import Program
 from gapless.rules.context import Context
-from gapless.rules.outcome import Edit, Found, SiteCost, Unknown
+from gapless.rules.outcome import Found, SiteCost, Unknown
 from gapless.rules.registry import Rule, rules
 
 HOST_NOISE = 0.10

@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gapless.analyses.copies import copy_traits
 from gapless.replay.program import Program
@@ -30,7 +31,7 @@ from gapless.rules._transfers import SMALL_BYTES, Transfers, transfers
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Found, Outcome
 from gapless.tables.coding import categories
-from gapless.tables.intervals import as_ns
+from gapless.tables.intervals import Int, as_ns
 
 CODE = KIND = "pageable-copy"
 PINNED_GB_S = 50.0
@@ -101,8 +102,13 @@ def pinned_speed(c: Context) -> float:
 
 
 def _asynchronous(
-    c: Context, program: Program, start: np.ndarray, end: np.ndarray, speed: float, found: Transfers  # type: ignore[type-arg]
-) -> tuple[Program, np.ndarray]:  # type: ignore[type-arg]
+    c: Context,
+    program: Program,
+    start: Int,
+    end: Int,
+    speed: float,
+    found: Transfers,
+) -> tuple[Program, NDArray[np.bool_]]:
     """The copies at pinned speed, their calls returning at once; and which activities they are."""
     items = inside_items(program, start, end)
     rows = np.isin(program.act_row, found.activity)

@@ -43,9 +43,7 @@ for batch in loader:
 def check(c: Context) -> Outcome:
     """Is memory pinned in steady steps?"""
     s = c.s
-    calls = np.flatnonzero(
-        (s.links.call_class == int(CallClass.PIN)) & np.isin(s.steps.step_of_call, c.counted_steps)
-    )
+    calls = np.flatnonzero((s.links.call_class == int(CallClass.PIN)) & np.isin(s.steps.step_of_call, c.counted_steps))
     thread = as_ns(s.raw.calls["thread"].to_numpy())[calls]
     calls = calls[np.array([s.states.roles[t] in ("main", "autograd") for t in thread.tolist()], dtype=bool)]
     if calls.size == 0 or np.unique(s.steps.step_of_call[calls]).size * 2 <= len(c.counted_steps) - 1:

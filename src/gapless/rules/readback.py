@@ -92,5 +92,8 @@ def check(c: Context) -> Outcome:
         "If the host needs all of the data, only the lower bound holds: pinned and asynchronous, read one step later.",
         FIX,
         cautious=pinned,
-        assumptions=["the host work right after the copy consumes the copied data", f"{speed:.0f} GB/s for pinned copies"],
+        assumptions=[
+            "the host work right after the copy consumes the copied data",
+            f"{speed:.0f} GB/s for pinned copies",
+        ],
     )

@@ -76,7 +76,10 @@ def check(c: Context) -> Outcome:
         FIX,
         cautious=lambda program: cut_host(program, start, end, keep_work=True),
         hopeful=lambda program: whole(program, WARMEST_SHARE),
-        assumptions=["the compiled function is called once, in 70 us", "the rest of the step runs faster once it is warm"],
+        assumptions=[
+            "the compiled function is called once, in 70 us",
+            "the rest of the step runs faster once it is warm",
+        ],
     )
 
 

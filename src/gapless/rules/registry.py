@@ -40,7 +40,6 @@ def pages() -> dict[str, str]:
     return {rule.code: rule.page for rule in rules()}
 
 
-
 def __getattr__(name: str) -> dict[str, str]:
     if name == "PAGES":
         return pages()

@@ -44,7 +44,9 @@ def check(c: Context) -> Outcome:
     table = c.s.raw.collectives
     if table.height == 0:
         return Clean()
-    elements = as_ns(table.select(pl.max_horizontal("in_elements", "out_elements").fill_null(1 << 40)).to_series().to_numpy())
+    elements = as_ns(
+        table.select(pl.max_horizontal("in_elements", "out_elements").fill_null(1 << 40)).to_series().to_numpy()
+    )
     ops = as_ns(table["op"].to_numpy())[elements <= SMALL_ELEMENTS]
     collective = np.array([i.family == "collective" for i in c.identities] or [False])[c.activity_code]
     launch = c.s.links.launch_of

@@ -79,7 +79,9 @@ def check(c: Context) -> Outcome:
 def _with_companions(c: Context, rows: Int) -> tuple[Int, Int]:
     """Each upload with the Python before it and the companion ops right before and after it."""
     forest = c.s.links.forest
-    roots = np.flatnonzero(np.isin(c.places.op, np.arange(forest.source.size)) & (c.places.op == np.arange(forest.source.size)))
+    roots = np.flatnonzero(
+        np.isin(c.places.op, np.arange(forest.source.size)) & (c.places.op == np.arange(forest.source.size))
+    )
     order = c.in_base(roots[np.argsort(forest.start[roots], kind="stable")])
     place = {int(row): i for i, row in enumerate(order.tolist())}
     first, last = [], []

@@ -22,7 +22,11 @@ from gapless.rules.context import Context
 
 MATH = ("gemm", "convolution", "attention")
 TIE = 0.02
-SYNC_CAUSES, INPUT_CAUSES, COMPILE_CAUSES = ("sync-return", "free", "alloc", "pin"), ("dataloader",), ("compile", "autotune")
+SYNC_CAUSES, INPUT_CAUSES, COMPILE_CAUSES = (
+    ("sync-return", "free", "alloc", "pin"),
+    ("dataloader",),
+    ("compile", "autotune"),
+)
 
 
 def verdict(c: Context) -> Verdict:
@@ -37,7 +41,9 @@ def verdict(c: Context) -> Verdict:
 
 def _without_gpu(c: Context) -> str:
     if c.s.lost.launches:
-        return "The host launched GPU work, but no GPU record is in the file, so what holds the step back cannot be told."
+        return (
+            "The host launched GPU work, but no GPU record is in the file, so what holds the step back cannot be told."
+        )
     return "The file holds no GPU work: only host time can be shown."
 
 
@@ -50,7 +56,7 @@ def _by_replay(c: Context) -> Bound:
     empty = np.zeros(program.act_ns.size, dtype=bool)
     compute = ~is_copy & ~is_comm if program.act_ns.size else empty
     trials: list[tuple[Bound, Callable[[], Program]]] = [
-        (_gpu_kind(c, program, families), lambda: set_activity_ns(program, compute, np.zeros(1))),
+        (_gpu_kind(program, families), lambda: set_activity_ns(program, compute, np.zeros(1))),
         ("communication", lambda: set_activity_ns(program, is_comm if program.act_ns.size else empty, np.zeros(1))),
         ("copy", lambda: unblock(set_activity_ns(program, is_copy if program.act_ns.size else empty, np.zeros(1)), program.item_copies)),
         ("input", lambda: _free_pieces(c, program, (Cause.DATALOADER,))),
@@ -66,10 +72,14 @@ def _by_replay(c: Context) -> Bound:
             best, shortest = name, period
     if best == "host":
         # Freeing all host work also frees loading and compiling; name the part that alone frees most of it.
-        for name, causes in (("input", (Cause.DATALOADER,)), ("compile", (Cause.COMPILE, Cause.AUTOTUNE, Cause.GUARD))):
+        parts: tuple[tuple[Bound, tuple[Cause, ...]], ...] = (
+            ("input", (Cause.DATALOADER,)),
+            ("compile", (Cause.COMPILE, Cause.AUTOTUNE, Cause.GUARD)),
+        )
+        for name, causes in parts:
             period = run(_free_pieces(c, program, causes), c.p.machine).period_ns
             if now - period > 0.5 * (now - shortest):
-                best = name  # type: ignore[assignment]
+                best = name
     return best
 
 
@@ -84,7 +94,7 @@ def _free_host(program: Program) -> Program:
     return replace(program, piece_ns=program.piece_ns * 0.0, item_ns=program.item_ns * 0.0)
 
 
-def _gpu_kind(c: Context, program: Program, families: np.ndarray[tuple[int], np.dtype[np.str_]]) -> Bound:
+def _gpu_kind(program: Program, families: np.ndarray[tuple[int], np.dtype[np.str_]]) -> Bound:
     if not program.act_ns.size:
         return "gpu-compute"
     math = float(program.act_ns[np.isin(families, MATH)].sum())
@@ -125,7 +135,9 @@ def _by_shares(c: Context) -> Verdict:
     bound = max(candidates, key=lambda name: candidates[name])
     if bound == "unknown":
         share = states.get("unrecorded", 0.0)
-        return Verdict("unknown", f"For {share:.0%} of the time the GPU's work is not in the file, so no verdict is possible.")
+        return Verdict(
+            "unknown", f"For {share:.0%} of the time the GPU's work is not in the file, so no verdict is possible."
+        )
     return Verdict(bound, _sentence(c, bound) + f" (By shares of time: {c.p.withheld}.)")
 
 
@@ -166,4 +178,3 @@ def _plain(cause: str) -> str:
         "collective-host": "preparing collectives", "module-load": "loading kernels", "dependency": "waits for other streams",
     }  # fmt: skip
     return words.get(cause, cause)
-

@@ -49,8 +49,7 @@ def _holes(top: Line, bottom: Line) -> tuple[Int, Int]:
     if bottom[0].size == 0:
         return bottom[0], bottom[1]
     whole = (as_ns([bottom[0][0]]), as_ns([bottom[1].max()]))
-    free = subtract(whole, merge(top[0], top[1]))
-    return free
+    return subtract(whole, merge(top[0], top[1]))
 
 
 def split(line: Line, start: Int, end: Int) -> tuple[Int, Int, Int]:

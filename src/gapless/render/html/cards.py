@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gapless.model.report import Finding, Gain, Report, Site, StepNumbers
+from gapless.model.report import Finding, Gain, Report, Site
 from gapless.render import numbers, phrases, safe
 from gapless.render.html.markup import Child, Html, el, join, lines
 
@@ -15,7 +15,7 @@ def findings_section(report: Report, placed: set[int]) -> Html:
         clean = len(report.checks.clean)
         text = f"No fault was found by {numbers.plural(clean, 'check')} that could look."
         return el("p", {"class": "lead"}, text)
-    cards = [_card(i, finding, report.step, i in placed) for i, finding in enumerate(report.findings)]
+    cards = [_card(i, finding, i in placed) for i, finding in enumerate(report.findings)]
     return el("div", {"class": "cards"}, *cards, _together(report))
 
 
@@ -32,11 +32,11 @@ def _together(report: Report) -> Html | None:
             el("h3", {}, "All fixes together"),
             el("p", {}, "Gains overlap, so they do not add up."),
         ),
-        _gain(gain, report.step),
+        _gain(gain),
     )
 
 
-def _card(index: int, finding: Finding, step: StepNumbers, placed: bool) -> Html:
+def _card(index: int, finding: Finding, placed: bool) -> Html:
     number = index + 1
     fix_id = f"fix-{number}"
     where = phrases.place(finding.where) or (phrases.place(finding.sites[0]) if finding.sites else "")
@@ -103,7 +103,7 @@ def _card(index: int, finding: Finding, step: StepNumbers, placed: bool) -> Html
             "data-step-ms": finding.gain.step_ms,
         },
         el("div", {"class": "body"}, *body),
-        _gain(finding.gain, step),
+        _gain(finding.gain),
     )
 
 
@@ -132,7 +132,7 @@ def _site(site: Site) -> Html:
     )
 
 
-def _gain(gain: Gain, step: StepNumbers) -> Html:
+def _gain(gain: Gain) -> Html:
     if gain.speedup is None:
         return el(
             "aside", {"class": "gain none"}, el("strong", {}, "gain not known"), el("p", {}, f"method: {gain.method}")
@@ -148,12 +148,12 @@ def _gain(gain: Gain, step: StepNumbers) -> Html:
         el("strong", {}, head),
         el("span", {"class": "soft"}, "predicted" if nothing else "predicted speed-up"),
         el("span", {"class": "range"}, bounds) if bounds else None,
-        _before_after(gain, step),
+        _before_after(gain),
         el("span", {"class": "soft"}, f"method: {gain.method}"),
     )
 
 
-def _before_after(gain: Gain, step: StepNumbers) -> Html | None:
+def _before_after(gain: Gain) -> Html | None:
     """Two small bars: the step now, and after the fix with its range."""
     after, speedup = gain.step_ms, gain.speedup
     if after is None or not speedup or after <= 0:

@@ -54,7 +54,10 @@ def _bar(report: Report, index: int) -> Html:
         for p in parts
     ]
     name = phrases.device_name(report, account.device)
-    return join(el("div", {"class": "b", "role": "img", "aria-label": ", ".join(said)}, *pieces), el("p", {"class": "s"}, f"{name}: {', '.join(said)}"))
+    return join(
+        el("div", {"class": "b", "role": "img", "aria-label": ", ".join(said)}, *pieces),
+        el("p", {"class": "s"}, f"{name}: {', '.join(said)}"),
+    )
 
 
 def _findings(report: Report) -> Html | None:

@@ -175,9 +175,20 @@ def _tiles(report: Report) -> list[Html]:
         ("launches", numbers.count(s.launches), "launches", s.launches),
         ("waits", numbers.count(s.syncs), "syncs", s.syncs),
     ]
-    shown = [el("div", {"data-number": key, "data-value": raw}, el("dt", {}, name), el("dd", {}, text)) for name, text, key, raw in tiles if raw is not None]
+    shown = [
+        el("div", {"data-number": key, "data-value": raw}, el("dt", {}, name), el("dd", {}, text))
+        for name, text, key, raw in tiles
+        if raw is not None
+    ]
     if report.all_fixes and report.all_fixes.speedup:
-        shown.append(el("div", {"class": "best"}, el("dt", {}, "all fixes, predicted"), el("dd", {}, numbers.speedup(report.all_fixes.speedup))))
+        shown.append(
+            el(
+                "div",
+                {"class": "best"},
+                el("dt", {}, "all fixes, predicted"),
+                el("dd", {}, numbers.speedup(report.all_fixes.speedup)),
+            )
+        )
     return shown
 
 
@@ -198,7 +209,11 @@ def _footer(report: Report, left_out: list[str]) -> Html:
         numbers.size(report.trace.get("bytes")) if report.trace.get("bytes") else "", f"sha256 {digest[:16]}" if digest else "",
         phrases.command("report", report, "-o", "report.html"),
     ]  # fmt: skip
-    text = "Left out of this page: " + "; ".join(safe.sentence(n) for n in left_out) if left_out else "Nothing was left out of this page."
+    text = (
+        "Left out of this page: " + "; ".join(safe.sentence(n) for n in left_out)
+        if left_out
+        else "Nothing was left out of this page."
+    )
     return join(el("p", {}, *[el("span", {}, f) for f in facts if f]), el("p", {}, text))
 
 

@@ -129,7 +129,7 @@ class Window:
     baseline: Baseline = field(default_factory=Baseline)
     step_ms: float = 0.0
     _step_s: list[float] = field(default_factory=list)
-    _last: int = 0
+    _last: int | None = None
     _left: int = 0
     _session: SessionLike | None = None
     _segment: Segment | None = None
@@ -137,20 +137,21 @@ class Window:
 
     def restart(self, *, sliced: bool) -> None:
         """Another kind of step was chosen before anything was measured: count from here."""
-        self.sliced, self.step, self._last = sliced, 0, 0
+        self.sliced, self.step, self._last = sliced, 0, None
         self._step_s.clear()
 
     def boundary(self) -> None:
         """A step has ended and the next begins now."""
+        if self.phase == "done":
+            return
         now = self.clock()
-        if self._last:
+        if self._last is not None:
             self.step += 1
             if len(self._step_s) < 1000:
                 self._step_s.append((now - self._last) / 1e9)
         self._last = now
         getattr(self, f"_at_{self.phase}")()
-        if self.phase != "done":
-            self._last = self.clock()
+        self._last = self.clock()
 
     # ---- before the window ----------------------------------------------------------------------------------
 
@@ -171,7 +172,7 @@ class Window:
             self.step_ms = 1e3 * self._step_s[-1] if self._step_s else 0.0
             self._enter_trial()
             return
-        self._segment = Segment(self.around.sync, self._wanted(BEFORE))
+        self._segment = Segment(self.around.sync, self._wanted(BEFORE), self.clock)
         self._segment.start()
         self.phase = "before"
 
@@ -320,7 +321,7 @@ class Window:
             self._enter_after()
 
     def _enter_after(self) -> None:
-        self._segment = Segment(self.around.sync, self._wanted(AFTER))
+        self._segment = Segment(self.around.sync, self._wanted(AFTER), self.clock)
         self._segment.start()
         self.phase = "after"
 

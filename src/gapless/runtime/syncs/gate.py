@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Literal
 
-from gapless.model.errors import GateBreached, UsageError
+from gapless.model.errors import GateBreachedError, UsageError
 from gapless.runtime.syncs.fixes import fix_of, is_explicit
 from gapless.runtime.syncs.frames import Site
 from gapless.runtime.syncs.record import Wait
@@ -16,7 +16,7 @@ from gapless.runtime.syncs.record import Wait
 Action = Literal["report", "warn", "raise"]
 
 
-class HiddenSyncError(GateBreached):
+class HiddenSyncError(GateBreachedError):
     """A step waited for the GPU more often than its budget allows."""
 
 

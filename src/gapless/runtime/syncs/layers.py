@@ -72,7 +72,7 @@ class SourceLayer(TorchFunctionMode):
         return result
 
 
-class OpLayer(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class OpLayer(TorchDispatchMode):
     """Layer B: the ops underneath, with the copies among them timed, because some stall unseen by torch's detectors."""
 
     supports_higher_order_operators = True

@@ -129,7 +129,7 @@ class SourcePreview(TorchFunctionMode):
         return result
 
 
-class OpPreview(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class OpPreview(TorchDispatchMode):
     """Notes ops that need a value or a size, answers with a stand-in, and follows where results lie."""
 
     def __init__(self, mode: FakeTensorMode, notes: Notes, stand_ins: StandIns, restore: Restore) -> None:

@@ -59,7 +59,7 @@ class Notes:
 
     def pinned(self, value: torch.Tensor) -> bool:
         """Whether a host tensor would lie in pinned memory."""
-        return bool(self._host.get(value, False))  # type: ignore[no-untyped-call]
+        return bool(self._host.get(value, False))
 
     def place(self, result: object, *, host: bool, pinned: bool = False) -> None:
         """Every tensor in `result` lies on the host, or not."""

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import torch
 
-from gapless.model.errors import GateBreached
+from gapless.model.errors import GateBreachedError
 from gapless.runtime.syncs.backend import Backend, Mark
 from gapless.runtime.syncs.copies import Copy
 from gapless.runtime.syncs.frames import Location, Site, locate
@@ -42,7 +42,7 @@ ADVICE: dict[RaceKind, str] = {
 }
 
 
-class HostRaceError(GateBreached):
+class HostRaceError(GateBreachedError):
     """The host touched memory that an asynchronous copy was still using."""
 
 

@@ -298,9 +298,9 @@ def _remove(mode: SourceLayer) -> None:
     """Takes the mode off this thread's stack, wherever it lies there."""
     above: list[object] = []
     while torch._C._len_torch_function_stack() > 0:
-        top = torch.overrides._pop_mode()  # type: ignore[no-untyped-call]
+        top = torch.overrides._pop_mode()
         if top is mode:
             break
         above.append(top)
     for other in reversed(above):
-        torch.overrides._push_mode(other)  # type: ignore[no-untyped-call]
+        torch.overrides._push_mode(other)
