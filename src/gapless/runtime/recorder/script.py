@@ -133,9 +133,11 @@ def _load_script(target: str, rest: list[str]) -> tuple[CodeType, ModuleType]:
         sys.stderr.write(f"gapless: can't open file {target!r}: {error.strerror}; give the script's path\n")
         raise SystemExit(2) from None
     module = ModuleType("__main__")
-    module.__dict__.update(__file__=target if not Path(target).is_dir() else str(path), __builtins__=__builtins__)
+    # Python itself runs a script by its absolute path (since 3.9): tracebacks and `__file__` show it.
+    file = str(path.absolute())
+    module.__dict__.update(__file__=file, __builtins__=__builtins__)
     module.__spec__ = None
-    return compile(source, target, "exec", dont_inherit=True), module
+    return compile(source, file, "exec", dont_inherit=True), module
 
 
 def _load_module(target: str, rest: list[str]) -> tuple[CodeType, ModuleType]:
