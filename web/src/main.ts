@@ -33,7 +33,13 @@ async function openTimelines(): Promise<TimelinePanel[]> {
 
 function obeyHash(panels: TimelinePanel[]): void {
   const place = fromHash(location.hash);
-  if (place && panels.length === 1) panels[0].goTo(place.view, place.box);
+  if (!place || panels.length !== 1) return;
+  panels[0].goTo(place.view, place.box);
+  toTimeline();
+}
+
+function toTimeline(): void {
+  document.getElementById("timeline")?.scrollIntoView({ block: "start", behavior: "instant" });
 }
 
 function help(open: boolean): void {
@@ -47,7 +53,7 @@ function listen(panels: TimelinePanel[]): void {
   for (const node of document.querySelectorAll<HTMLElement>("[data-goto-finding]")) {
     node.addEventListener("click", () => {
       const shown = panels.some((p) => p.goToFinding(Number(node.dataset.gotoFinding)));
-      if (shown) document.getElementById("timeline")?.scrollIntoView({ block: "start" });
+      if (shown) toTimeline();
       else flash(node, "not in the part of the trace that this page carries");
     });
   }
@@ -64,11 +70,13 @@ function listen(panels: TimelinePanel[]): void {
   document.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
     if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
+    const idle = target === document.body && panels.length > 0 && panels[0].isVisible();
     if (event.key === "?") help(true);
+    else if (idle && panels[0].press(event.key)) event.preventDefault();
     else if (event.key === "/" && panels.length) {
       event.preventDefault();
-      document.querySelector<HTMLInputElement>("[data-tl=search]")?.focus();
-      document.getElementById("timeline")?.scrollIntoView({ block: "start" });
+      document.querySelector<HTMLInputElement>("[data-tl=search]")?.focus({ preventScroll: true });
+      toTimeline();
     }
   });
   addEventListener("hashchange", () => obeyHash(panels));

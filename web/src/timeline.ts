@@ -13,6 +13,8 @@ import { duration } from "./words.ts";
 const OPEN_ROWS = 10;
 const TALLEST = 620;
 const CLICK_SLACK = 4;
+/** Share of a step that is shown on each side of a finding's place. */
+const CONTEXT = 0.02;
 
 export class TimelinePanel {
   /** Told whenever the view moves, in time since the panel's zero, so that two panels can move together. */
@@ -36,6 +38,8 @@ export class TimelinePanel {
   private foundAt = -1;
   private pending = 0;
   private place = -1;
+  /** The address stays as it was until the reader has moved. */
+  private moved = false;
 
   constructor(private readonly root: HTMLElement, private readonly t: Timeline, private readonly palette: Palette) {
     const get = <T extends HTMLElement>(name: string) => root.querySelector<T>(`[data-tl=${name}]`)!;
@@ -110,6 +114,7 @@ export class TimelinePanel {
     const places = this.t.places.filter((p) => p.finding === finding);
     if (!places.length) return false;
     this.place = this.t.places.indexOf(places[0]);
+    this.moved = true;
     this.goToPlace(this.place);
     return true;
   }
@@ -128,7 +133,9 @@ export class TimelinePanel {
     const place = this.t.places[at];
     if (!place) return;
     const end = place.start + place.dur;
-    this.setView(around(place.start, end, 1.2));
+    const step = this.t.steps[this.t.focus];
+    const context = Math.max(place.dur * 2.5, step ? (step.end - step.start) * CONTEXT : 0);
+    this.setView({ start: place.start - context, end: end + context });
     this.pick(place.box);
     if (place.box < 0) this.say(`finding ${place.finding + 1}: ${duration(place.dur)} marked, no single event stands for it`);
     this.stage.focus({ preventScroll: true });
@@ -165,7 +172,6 @@ export class TimelinePanel {
       // Browsers limit how often the address may change; the next frame writes it.
     }
   }
-  private moved = false;
 
   private scrollTo(y: number): void {
     this.scene.scroll = Math.max(0, Math.min(y, this.scene.layout.height - this.scene.height));
@@ -414,6 +420,19 @@ export class TimelinePanel {
 
   private key(event: KeyboardEvent): void {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!this.press(event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Whether the timeline is on screen, so that keys can be meant for it. */
+  isVisible(): boolean {
+    const frame = this.stage.getBoundingClientRect();
+    return frame.top < window.innerHeight * 0.7 && frame.bottom > window.innerHeight * 0.3;
+  }
+
+  /** Do what a key stands for; false if it stands for nothing here. */
+  press(key: string): boolean {
     const middle = (this.scene.view.start + this.scene.view.end) / 2;
     const { picked } = this.scene;
     const moves: Record<string, () => void> = {
@@ -435,14 +454,13 @@ export class TimelinePanel {
       PageDown: () => this.scroll(200),
       PageUp: () => this.scroll(-200),
     };
-    const arrow = event.key.startsWith("Arrow");
-    const act = moves[event.key] ?? moves[event.key.toLowerCase()];
-    if (arrow) this.pick(neighbour(this.t, this.scene.layout, picked, event.key));
-    else if (act) act();
-    else return;
+    const focused = document.activeElement === this.stage;
+    const act = moves[key] ?? moves[key.toLowerCase()];
+    if (key.startsWith("Arrow") && focused) this.pick(neighbour(this.t, this.scene.layout, picked, key));
+    else if (act && (focused || key.length === 1)) act();
+    else return false;
     this.moved = true;
-    event.preventDefault();
-    if (event.key === "/") event.stopPropagation();
+    return true;
   }
 
   private scroll(by: number): void {

@@ -10,7 +10,7 @@ from gapless.analyses.study import Study
 from gapless.tables.coding import categories, codes
 from gapless.tables.intervals import Int, as_ns
 
-NAME_CHARS = 300
+NAME_CHARS = 1000
 
 
 class Strings:
@@ -62,7 +62,8 @@ def op_facts(s: Study, rows: Int) -> pl.Series:
 def call_facts(s: Study, rows: Int) -> pl.Series:
     """`key: value` lines of runtime calls."""
     calls = s.raw.calls[rows]
-    return _joined([_line("bytes", calls["size_bytes"])], calls.height)
+    parts = [_line("bytes", calls["size_bytes"]), _line("correlation", calls["correlation"].replace(-1, None))]
+    return _joined(parts, calls.height)
 
 
 def activity_facts(s: Study, rows: Int) -> pl.Series:
@@ -79,6 +80,7 @@ def activity_facts(s: Study, rows: Int) -> pl.Series:
         _line("estimated occupancy, %", work["occupancy_pct"]),
         _line("bytes", work["size_bytes"]),
         _line("graph", work["graph_id"].replace(0, None)),
+        _line("correlation", work["correlation"].replace(-1, None)),
     ]
     return _joined(parts, work.height)
 
@@ -125,8 +127,10 @@ def wait_words(s: Study, calls: Int) -> dict[int, str]:
         else:
             texts.append("No recorded GPU work was pending: this is what the call itself costs, or untraced work.")
         idle = int(s.syncs.idle_after[i])
-        if idle > 0:
+        if idle > 0 and waited >= 0:
             texts.append(f"When that work was done the GPU had nothing left to do and idled for {_time(idle)}.")
+        elif idle > 0:
+            texts.append(f"The GPU had nothing to do then, and idled for {_time(idle)} until its next work.")
         elif waited >= 0:
             texts.append("The GPU had more work queued, so it did not idle.")
         out[call] = " ".join(texts)
@@ -150,7 +154,7 @@ def _launcher(s: Study, activity: int) -> str:
 
 
 def _time(ns: int) -> str:
-    for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+    for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if ns >= scale:
             return f"{ns / scale:.3g} {unit}"
     return f"{ns} ns"

@@ -25,9 +25,10 @@ def el(tag: str, attributes: Mapping[str, str | int | float | bool | None] | Non
         if value is None or value is False:
             continue
         parts.append(f" {name}" if value is True else f' {name}="{html.escape(safe.line(value), quote=True)}"')
-    parts.append(">")
     if tag in _VOID:
-        return Html("".join(parts))
+        # The slash matters inside `svg`, where these elements would swallow what follows.
+        return Html("".join(parts) + "/>")
+    parts.append(">")
     parts += [
         child if isinstance(child, Html) else html.escape(safe.line(child, safe.BLOCK_LIMIT))
         for child in children

@@ -10,6 +10,8 @@ from gapless.render.html.markup import Child, Html, el, join
 
 Cell = tuple[str, str | float | None]
 """What is shown, and the raw value to sort and copy (None: the same)."""
+LONG = 60
+"""Longest text that is shown whole; longer ones fold to two lines and unfold under the pointer."""
 _TITLES = {"kernels": "Kernels", "ops": "Ops", "modules": "Modules", "launches": "Launches", "copies": "Copies"}
 
 
