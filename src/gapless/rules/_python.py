@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gapless.analyses.causes import Cause
 from gapless.analyses.host import CALL, OP
 from gapless.rules.context import Context
 from gapless.tables.intervals import Int, as_ns
@@ -13,7 +14,10 @@ def python_round(c: Context, rows: Int, most_ns: int = 1 << 60) -> tuple[Int, In
     """For each row of the base step, the stretch of Python it lies in: from the end of the op or call before it to the
     start of the one after it (inside the step), at most `most_ns` on either side."""
     forest, program = c.s.links.forest, c.program
-    busy = (program.piece_row >= 0) & np.isin(forest.source[np.maximum(program.piece_row, 0)], (OP, CALL))
+    row = np.maximum(program.piece_row, 0)
+    # Recording an event beside a wait belongs to the wait, not to the work round it.
+    is_event = c.s.states.cause_of_row[row] == int(Cause.EVENT)
+    busy = (program.piece_row >= 0) & np.isin(forest.source[row], (OP, CALL)) & ~is_event
     ends = np.sort(np.concatenate([program.piece_end[busy], _item_ends(c)]))
     starts = np.sort(np.concatenate([program.piece_start[busy], program.item_start]))
     low, high = forest.start[rows], forest.end[rows]

@@ -12,7 +12,15 @@ from gapless.replay.program import Program
 from gapless.rules.context import Context
 from gapless.tables.intervals import Int
 
-NAMED_ELSEWHERE = (Cause.DATALOADER, Cause.GC, Cause.COMPILE, Cause.AUTOTUNE, Cause.PROFILER, Cause.GUARD)
+NAMED_ELSEWHERE = (
+    Cause.OPTIMIZER,
+    Cause.DATALOADER,
+    Cause.GC,
+    Cause.COMPILE,
+    Cause.AUTOTUNE,
+    Cause.PROFILER,
+    Cause.GUARD,
+)
 
 
 @dataclass(frozen=True, slots=True)
