@@ -60,12 +60,16 @@ def timeline(s: Study, findings: Sequence[Finding] = (), *, full: bool = False) 
 
 
 def representative_step(s: Study) -> int:
-    """The used step whose host time (marker to next marker) is nearest the median; the earlier of two."""
+    """The used step whose host time (marker to next marker) is nearest the median, the earlier of two.
+
+    Steps that follow a used one come first: the device's account of the others begins only with their first activity.
+    """
     used = s.steps.used_indices()
     if not used:
         return 0
-    wall = (s.steps.until - s.steps.start)[used]
-    return used[int(np.argmin(np.abs(wall - np.median(wall))))]
+    wall = s.steps.until - s.steps.start
+    whole = [i for i in used if i - 1 in used] or used
+    return whole[int(np.argmin(np.abs(wall[whole] - np.median(wall[used]))))]
 
 
 def _span_of_step(s: Study, step: int) -> tuple[int, int]:

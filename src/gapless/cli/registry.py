@@ -14,6 +14,8 @@ from gapless.model.errors import UsageError
 VERBS: dict[str, str] = {
     "report": "say where the time of a trace went, what waits for what, and what to fix first",
     "info": "say what a trace file holds and what it can and cannot answer",
+    "view": "open the report page of a trace in the browser, or the trace in Perfetto",
+    "export": "write a trace with what gapless found, for Perfetto or Chrome's viewer",
     "query": "run SQL over the tables of a trace",
     "explain": "print the page of a check: what it finds, why it matters, how to fix it",
     "demo": "report on a pair of small traces that ship with gapless",

@@ -3,7 +3,7 @@
 _gapless() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} words=
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="report info query explain demo run bench syncs calibrate completions --help --version"
+        words="report info view export query explain demo run bench syncs calibrate completions --help --version"
     else
         case "$verb $prev" in
             "report --format") words="text json markdown html" ;;
@@ -18,6 +18,18 @@ _gapless() {
             "info -o" | "info --output") words="" ;;
             "info --color") words="auto always never" ;;
             "info --cache-dir") words="" ;;
+            "view --viewer") words="" ;;
+            "view --step") words="" ;;
+            "view --device") words="" ;;
+            "view --rank") words="" ;;
+            "view --step-marker") words="" ;;
+            "view --cache-dir") words="" ;;
+            "export --perfetto") words="" ;;
+            "export --step") words="" ;;
+            "export --device") words="" ;;
+            "export --rank") words="" ;;
+            "export --step-marker") words="" ;;
+            "export --cache-dir") words="" ;;
             "query --limit") words="" ;;
             "query --format") words="table csv json parquet" ;;
             "query -o" | "query --output") words="" ;;
@@ -52,6 +64,8 @@ _gapless() {
             *) case "$verb $cur" in
                 "report -"*) words="-h --help --full --format -o --output --color --step --device --rank --step-marker --no-cache --cache-dir" ;;
                 "info -"*) words="-h --help --format -o --output --color --no-cache --cache-dir" ;;
+                "view -"*) words="-h --help --full --perfetto --viewer --no-open --step --device --rank --step-marker --no-cache --cache-dir" ;;
+                "export -"*) words="-h --help --perfetto --step --device --rank --step-marker --no-cache --cache-dir" ;;
                 "query -"*) words="-h --help --tables --limit --format -o --output --color --no-cache --cache-dir" ;;
                 "explain -"*) words="-h --help --color" ;;
                 "demo -"*) words="-h --help --full --color" ;;

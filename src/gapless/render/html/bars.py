@@ -5,10 +5,12 @@ from __future__ import annotations
 from gapless.model import palette
 from gapless.model.report import DeviceAccount, HostAccount, Report
 from gapless.render import numbers, phrases, words
-from gapless.render.html.markup import Html, el, join
+from gapless.render.html.markup import Child, Html, el, join
 
 Share = tuple[str, bool, str, str, int]
 """Family, hatched, title, words, nanoseconds."""
+SMALL = 5
+"""Thousandths of the whole below which a part goes under a fold."""
 _STATE_ORDER = ("compute", "communication", "copy", "unrecorded")
 
 
@@ -51,8 +53,9 @@ def host_section(account: HostAccount) -> Html:
 
 def _section(title: str, kind: str, wall_ns: int, shares: list[Share]) -> Html:
     parts = numbers.apportion([ns for *_, ns in shares], 1000)
-    pieces = []
-    rows = []
+    pieces: list[Child] = []
+    rows: list[Child] = []
+    small: list[Child] = []
     for (family, hatched, label, why, ns), part in zip(shares, parts, strict=True):
         percent = f"{part / 10:.1f} %"
         look = f"f-{family}" + (" hatch" if hatched else "")
@@ -69,10 +72,10 @@ def _section(title: str, kind: str, wall_ns: int, shares: list[Share]) -> Html:
                 el("span", {}, f"{label} ", el("b", {}, f"{part / 10:.0f} %")) if wide else None,
             )
         )
-        rows.append(
+        (rows if part >= SMALL else small).append(
             el(
                 "li",
-                {"class": "faint" if part < 5 else None},
+                {},
                 el("i", {"class": f"swatch {look}"}),
                 el("b", {}, percent),
                 el("span", {"class": "label"}, label),
@@ -86,6 +89,14 @@ def _section(title: str, kind: str, wall_ns: int, shares: list[Share]) -> Html:
         el("h3", {}, title, el("small", {}, join(" ", numbers.nanoseconds(wall_ns), ", adds up exactly"))),
         el("div", {"class": "bar", "role": "img", "aria-label": _spoken(title, shares, parts)}, *pieces),
         el("ul", {"class": "legend"}, *rows),
+        el(
+            "details",
+            {},
+            el("summary", {}, f"{len(small)} parts below {SMALL / 10:.1f} %"),
+            el("ul", {"class": "legend"}, *small),
+        )
+        if small
+        else None,
     )
 
 

@@ -69,7 +69,7 @@ def _card(index: int, finding: Finding, placed: bool) -> Html:
         else None
     )
     if finding.inherits:
-        body.append(el("p", {"class": "doubt"}, el("b", {}, "Then: "), safe.sentence(finding.inherits)))
+        body.append(el("p", {"class": "doubt"}, safe.sentence(finding.inherits)))
     if finding.fix:
         body.append(
             el(
