@@ -81,10 +81,10 @@ class BoxTable:
         kind, name, facts = self._text(strings)
         words = np.zeros(start.size, dtype=np.int64)
         calls = self._calls()
-        for call, text in wait_words(
-            s, calls[(calls >= 0) & s.blocking[np.maximum(calls, 0)]] if calls.size else calls
-        ).items():
-            words[np.flatnonzero(calls == call)] = strings.row(text)
+        drawn = np.flatnonzero(calls >= 0)
+        drawn = drawn[s.blocking[calls[drawn]]]
+        for box, text in zip(drawn.tolist(), wait_words(s, calls[drawn]), strict=True):
+            words[box] = strings.row(text)
         self.order, self._start, self._dur = order, start[order], dur[order]
         position = np.empty(order.size, dtype=np.int64)
         position[order] = np.arange(order.size)
@@ -231,7 +231,8 @@ def _thin(s: Study, host: Int, work: Int, limit: int) -> tuple[Int, Int, str]:
     dur = as_ns(s.raw.activities["dur_ns"].to_numpy())
     work, cut_work = _longest(work, dur[work], limit // 2)
     calls = np.where(forest.source[host] == CALL, forest.row[host], -1)
-    waits = (calls >= 0) & s.blocking[np.maximum(calls, 0)] if s.blocking.size else np.zeros(host.size, dtype=bool)
+    waits = calls >= 0
+    waits[waits] = s.blocking[calls[waits]]
     rest, cut = _longest(
         host[~waits], (forest.end - forest.start)[host[~waits]], max(0, limit - work.size - int(waits.sum()))
     )

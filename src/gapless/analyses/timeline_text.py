@@ -102,8 +102,8 @@ def _joined(parts: list[pl.Series], height: int) -> pl.Series:
     return frame.select(out=pl.concat_str(pl.all(), separator="\n", ignore_nulls=True))["out"]
 
 
-def wait_words(s: Study, calls: Int) -> dict[int, str]:
-    """For rows of `calls` that block: what they waited for, in a sentence."""
+def wait_words(s: Study, calls: Int) -> list[str]:
+    """For rows of `calls` that block: what each waited for, in sentences; '' where that was not studied."""
     where = {call: i for i, call in enumerate(s.syncs.call.tolist())}
     work = s.raw.activities
     start = as_ns(work["start_ns"].to_numpy())
@@ -112,10 +112,11 @@ def wait_words(s: Study, calls: Int) -> dict[int, str]:
     name_codes, names = codes(work["name"]), categories(work["name"])
     c0 = as_ns(s.raw.calls["start_ns"].to_numpy())
     dur = as_ns(s.raw.calls["dur_ns"].to_numpy())
-    out = {}
+    out = []
     for call in calls.tolist():
         i = where.get(call)
         if i is None:
+            out.append("")
             continue
         waited = int(s.syncs.waited_activity[i])
         texts = [f"The host stands still for {_time(int(dur[call]))}."]
@@ -133,7 +134,7 @@ def wait_words(s: Study, calls: Int) -> dict[int, str]:
             texts.append(f"The GPU had nothing to do then, and idled for {_time(idle)} until its next work.")
         elif waited >= 0:
             texts.append("The GPU had more work queued, so it did not idle.")
-        out[call] = " ".join(texts)
+        out.append(" ".join(texts))
     return out
 
 

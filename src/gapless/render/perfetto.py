@@ -168,7 +168,7 @@ def _strip(timeline: Timeline) -> str:
         title = f"idle: {b}" if a == "idle" else a
         labels[state, cause] = (title, words.IDLE_CAUSES.get(b, "") if a == "idle" else words.GPU_STATES.get(a, a))
     pairs = [labels[p] for p in zip(states.tolist(), causes.tolist(), strict=True)]
-    name = pl.Series([json.dumps(title) for title, _ in pairs])
+    name = pl.Series([json.dumps(safe.line(title), ensure_ascii=False) for title, _ in pairs])
     why = pl.Series([json.dumps(text) for _, text in pairs])
     args = '{"why":' + why + ',"host was at":' + _gathered(_texts(timeline), doing) + "}"
     one = np.ones(lane.size, dtype=np.int64)
