@@ -15,6 +15,7 @@ from gapless.model.timeline import Timeline
 from gapless.render.wire import as_array
 
 SAMPLES = Path(api.__file__).resolve().parents[1] / "samples"
+PAIRS = Path(__file__).resolve().parents[1] / "data" / "pairs" / "host_work"
 BEFORE = SAMPLES / "layer_sync.before.stack.json.gz"
 
 
@@ -37,9 +38,9 @@ def check(t: Timeline) -> None:
         if one.kind != "device":
             assert one.rows == int(depth[lane == row].max(initial=0)) + 1
     for column in (b.kind, b.name, b.words, b.facts, t.strip.state, t.strip.cause, t.strip.doing):
-        assert not len(column) or (0 <= min(column) and max(column) < len(t.strings))
+        assert not len(column) or (min(column) >= 0 and max(column) < len(t.strings))
     for column in (t.arrows.source, t.arrows.target, t.chain.box):
-        assert not len(column) or (0 <= min(column) and max(column) < start.size)
+        assert not len(column) or (min(column) >= 0 and max(column) < start.size)
     s_lane, s_start, s_dur = (as_array(c) for c in (t.strip.lane, t.strip.start_ns, t.strip.dur_ns))
     follows = s_lane[1:] == s_lane[:-1]
     assert (s_start[1:] >= s_start[:-1] + s_dur[:-1])[follows].all()
@@ -66,7 +67,7 @@ def test_the_strip_repeats_the_accounting_exactly_where_all_is_shown() -> None:
 
 
 def test_a_wait_says_what_it_waited_for_and_points_at_it() -> None:
-    _, t = drawn(BEFORE, full=True)
+    _, t = drawn(PAIRS / "three_faults.before.json.gz", full=True)
     waits = [i for i, kind in enumerate(t.boxes.kind) if t.strings[kind] == "wait"]
     assert waits
     assert all(t.strings[t.boxes.words[i]].startswith("The host stands still for") for i in waits)

@@ -16,7 +16,7 @@ VIEWER = "https://ui.perfetto.dev"
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>@title · gapless</title>
-<meta name="color-scheme" content="light dark">
+<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">
 <style>body{font:16px/1.6 system-ui,sans-serif;max-width:36em;margin:12vh auto;padding:0 20px}
 button{font:inherit;font-weight:600;padding:8px 22px;border-radius:8px;border:0;background:#2b58d6;color:#fff;cursor:pointer}</style>
 </head><body><h1>@title</h1>

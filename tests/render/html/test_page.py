@@ -10,13 +10,13 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from tests.render import factories
+from tests.render.html.timelines import small
+from tests.render.html.unpack import of_page
 
 from gapless.model.report import Report
 from gapless.model.timeline import column
 from gapless.render.html import compact_html, render_html
-from tests.render import factories
-from tests.render.html.timelines import small
-from tests.render.html.unpack import of_page
 
 ALLOWED = {"script": {"type", "id"}, "a": {"class", "href", "id", "aria-label"}}
 VOID = {"br", "hr", "img", "input", "meta", "rect", "line", "path", "circle", "polyline"}

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.render import factories
+from tests.render.html.timelines import small
 
 from gapless import api
 from gapless.analyses.timeline import timeline
 from gapless.model.errors import GaplessError
 from gapless.model.timeline import Timeline, column
 from gapless.render.perfetto import export
-from tests.render import factories
-from tests.render.html.timelines import small
 
 SAMPLES = Path(api.__file__).resolve().parents[1] / "samples"
 

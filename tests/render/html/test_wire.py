@@ -6,11 +6,11 @@ from dataclasses import fields, replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.render.html.timelines import small
+from tests.render.html.unpack import unpack
 
 from gapless.model.timeline import Queue, Timeline, column
 from gapless.render.wire import encode, origin_ns
-from tests.render.html.timelines import small
-from tests.render.html.unpack import unpack
 
 
 def test_every_column_comes_back() -> None:
