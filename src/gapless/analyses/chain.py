@@ -1,7 +1,8 @@
-"""What is the critical chain of a stretch of time: which work, if shorter, would have let it end earlier?
+"""What is the critical chain of a step: which work, if shorter, would have let it end earlier?
 
-Walked backwards from the last GPU work of the stretch, as recorded. An activity began because the one before it on its
-stream ended (if that was still running when its launch call returned) or because it was launched; the launch happened
+Walked backwards from the last GPU work that the step launched, as recorded. An activity began because the one before it
+on its stream ended (if that was still running when its launch call returned; where the stream then stood still, because
+the work of another stream ended last) or because it was launched; the launch happened
 because the host got there, and the host was held up last by the end of a wait, which ended because the activity that
 it waited for did. Host time between a wait and a launch is covered by the calls that the chain passes on its way.
 """
@@ -15,18 +16,22 @@ from gapless.analyses.study import Study
 from gapless.tables.intervals import Int, as_ns
 
 _MOST_LINKS = 200_000
+_STREAM_STANDS_NS = 5_000
+"""A stream that had work queued begins the next within about 2 us (H200); after 5 it waited for something else."""
 
 
-def critical_chain(s: Study, low: int, high: int) -> tuple[Int, Int, Int, Int]:
-    """Pieces (start, end, activity, call) in time order inside `[low, high]`; the row that is not meant is -1."""
+def critical_chain(s: Study, step: int) -> tuple[Int, Int, Int, Int]:
+    """Pieces (start, end, activity, call) in time order from the step's marker on; the row that is not meant is -1."""
     work = s.raw.activities
     start = as_ns(work["start_ns"].to_numpy())
     end = start + as_ns(work["dur_ns"].to_numpy())
-    inside = np.flatnonzero((end > low) & (start < high))
+    inside = np.flatnonzero(s.steps.step_of_activity == step)
+    low = int(s.steps.start[step])
     none = np.zeros(0, dtype=np.int64)
     if inside.size == 0:
         return none, none, none, none
     before = _before_on_stream(s, start, end)
+    finished = np.argsort(end, kind="stable")
     call_start = as_ns(s.raw.calls["start_ns"].to_numpy())
     call_end = call_start + as_ns(s.raw.calls["dur_ns"].to_numpy())
     waits = _host_waits(s, call_start)
@@ -38,6 +43,9 @@ def critical_chain(s: Study, low: int, high: int) -> tuple[Int, Int, Int, Int]:
         if start[row] <= low:
             break
         call, previous = int(s.links.launch_of[row]), int(before[row])
+        if previous >= 0 and start[row] - end[previous] > _STREAM_STANDS_NS:
+            last = int(finished[np.searchsorted(end[finished], start[row], side="right") - 1])
+            previous = last if start[last] < start[row] else previous
         if previous >= 0 and (call < 0 or end[previous] > call_end[call]):
             row = previous
             continue
@@ -54,7 +62,7 @@ def critical_chain(s: Study, low: int, high: int) -> tuple[Int, Int, Int, Int]:
         if end[awaited] >= start[row]:
             break
         row = awaited
-    table = as_ns(sorted(p for p in pieces if p[1] > low))
+    table = as_ns(sorted(p for p in pieces if p[1] > low)).reshape(-1, 4)
     return table[:, 0], table[:, 1], table[:, 2], table[:, 3]
 
 

@@ -36,7 +36,7 @@ def timeline(s: Study, findings: Sequence[Finding] = (), *, full: bool = False) 
     shown, table = _within_budget(s, focus, findings, limit, full, (low, high))
     lanes, boxes, arrows = table.finish(strings)
     index = {key: row for row, key in enumerate(table.lane_keys)}
-    chain = critical_chain(s, *_span_of_step(s, focus))
+    chain = critical_chain(s, focus)
     notes = [*_range_notes(s, shown, (low, high)), *table.notes]
     ranges = [Range(_range_name(s, a, b), a, b) for a, b in zip(shown[0].tolist(), shown[1].tolist(), strict=True)]
     return Timeline(

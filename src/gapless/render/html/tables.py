@@ -10,6 +10,8 @@ from gapless.render.html.markup import Child, Html, el, join
 
 Cell = tuple[str, str | float | None]
 """What is shown, and the raw value to sort and copy (None: the same)."""
+SHORT = 22
+"""Longest text that stays on one line."""
 LONG = 60
 """Longest text that is shown whole; longer ones fold to two lines and unfold under the pointer."""
 _TITLES = {"kernels": "Kernels", "ops": "Ops", "modules": "Modules", "launches": "Launches", "copies": "Copies"}
@@ -72,17 +74,18 @@ def table(title: str, heads: list[tuple[str, bool]], rows: list[list[Cell]]) -> 
 
 
 def _cell(shown: str, raw: str | float | None, number: bool) -> Html:
-    return el(
-        "td",
-        {"class": "n" if number else None, "data-v": raw if raw is not None and str(raw) != shown else None},
-        shown,
-    )
+    if len(shown) > LONG:
+        return el("td", {"data-v": raw}, el("div", {"class": "clamp", "title": shown}, shown))
+    look = "n" if number else "wide" if len(shown) > SHORT else None
+    return el("td", {"class": look, "data-v": raw if raw is not None and str(raw) != shown else None}, shown)
 
 
 _UNITS = (
     ("_ns", "", 1e-6), ("_us", "", 1e-3), ("_ms", "", 1.0), ("_bytes", "", None), ("_pct", " %", None),
     ("_gb_s", " GB/s", None), ("_tflops", " TFLOP/s", None),
 )  # fmt: skip
+
+_WHOLE = {"gb_s": "GB/s", "tflops": "TFLOP/s"}
 
 
 def _generic(title: str, rows: list[dict[str, Any]]) -> Html:
@@ -91,11 +94,15 @@ def _generic(title: str, rows: list[dict[str, Any]]) -> Html:
         k: all(isinstance(r.get(k), (int, float, type(None))) and not isinstance(r.get(k), bool) for r in rows)
         for k in keys
     }
+    # What is it, how much of it, then the rest: a narrow screen shows the first columns.
+    keys = [*keys[:1], *(k for k in keys[1:] if numeric[k]), *(k for k in keys[1:] if not numeric[k])]
     heads = [(_head(k), numeric[k]) for k in keys]
     return table(title, heads, [[_value(k, row.get(k)) for k in keys] for row in rows])
 
 
 def _head(key: str) -> str:
+    if key in _WHOLE:
+        return _WHOLE[key]
     for suffix, unit, _ in _UNITS:
         if key.endswith(suffix):
             return key[: -len(suffix)].replace("_", " ") + unit
