@@ -19,6 +19,9 @@ export interface Scene {
   picked: number;
   hovered: number;
   matches: Uint8Array | null;
+  /** By name: work that the other of two timelines does not have; `gone` if the other is the later one. */
+  marks: Uint8Array | null;
+  gone: boolean;
   chain: boolean;
   arrows: boolean;
   near: (box: number) => number[];
@@ -65,7 +68,10 @@ export class Painter {
     this.steps();
     for (const row of s.layout.rows) {
       if (row.y + row.height < s.scroll + AXIS || row.y > s.scroll + s.height) continue;
-      if (row.kind === "boxes") this.boxes(row);
+      if (row.kind === "boxes") {
+        this.boxes(row);
+        if (s.marks && s.t.lanes[row.lane].kind === "stream") this.differences(row, s.marks);
+      }
       else if (row.kind === "strip") this.strip(row);
       else this.queue(row);
     }
@@ -143,6 +149,22 @@ export class Painter {
       i = next;
     }
     c.globalAlpha = 1;
+  }
+
+  /** A line above the work that only this timeline has. */
+  private differences(row: Row, marks: Uint8Array): void {
+    const { c, s } = this;
+    const { start, dur, name } = s.t.boxes;
+    const k = s.width / (s.view.end - s.view.start);
+    c.fillStyle = s.gone ? s.theme.bad : s.theme.good;
+    let reach = -1;
+    for (let i = lowerBound(start, s.view.start, row.from, row.to); i < row.to && start[i] < s.view.end; i++) {
+      const x = (start[i] - s.view.start) * k;
+      if (marks[name[i]] === 0 || x + dur[i] * k < reach) continue;
+      reach = Math.max(x + 2, x + dur[i] * k);
+      c.fillRect(x, row.y - 4, reach - x, 3);
+    }
+    this.fill = "";
   }
 
   private box(i: number, x: number, w: number, y: number, h: number, lit: boolean): void {
@@ -305,7 +327,8 @@ export class Painter {
         if (x1 - x0 > 150) {
           c.fillStyle = s.theme.faint;
           c.textAlign = "center";
-          c.fillText("not in this page", (x0 + x1) / 2, s.scroll + AXIS + 34);
+          const beyond = s.t.overview && (low >= s.t.overview.end || range.start <= s.t.overview.start);
+          c.fillText(beyond ? "nothing was recorded" : "not in this page", (x0 + x1) / 2, s.scroll + AXIS + 34);
           c.textAlign = "left";
         }
       }

@@ -64,6 +64,8 @@ export function layOut(t: Timeline, ranges: Map<string, [number, number]>, limit
         y += QUEUE;
       }
     } else {
+      // Room for the marks of a comparison above the GPU's work.
+      if (lane.kind === "stream") y += 4;
       for (let depth = 0; depth < open; depth++) {
         const range = ranges.get(`${index}:${depth}`) ?? [0, 0];
         const row: Row = { lane: index, kind: "boxes", y, height: ROW, from: range[0], to: range[1] };

@@ -9,6 +9,8 @@ export interface Theme {
   band: string;
   chain: string;
   pick: string;
+  good: string;
+  bad: string;
   font: string;
 }
 
@@ -24,6 +26,8 @@ export function readTheme(element: Element): Theme {
     band: get("--band"),
     chain: get("--chain"),
     pick: get("--pick"),
+    good: get("--good"),
+    bad: get("--bad"),
     font: `11px ${get("--sans")}`,
   };
 }

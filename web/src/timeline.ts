@@ -27,7 +27,7 @@ export class TimelinePanel {
   private readonly map: OverviewMap | null;
   private readonly ranges: Map<string, [number, number]>;
   private readonly limits = new Map<number, number>();
-  private readonly bounds: [number, number];
+  private bounds: [number, number];
   private readonly stage: HTMLElement;
   private readonly canvas: HTMLCanvasElement;
   private readonly tip: HTMLElement;
@@ -60,7 +60,7 @@ export class TimelinePanel {
     this.scene = {
       t, palette, theme: readTheme(root), layout: layOut(t, this.ranges, this.limits),
       view: clamp(around(focus.start, focus.end, 0.04), ...this.bounds), zero: focus.start,
-      width: 0, height: 0, scroll: 0, ratio: 1, picked: -1, hovered: -1, matches: null,
+      width: 0, height: 0, scroll: 0, ratio: 1, picked: -1, hovered: -1, matches: null, marks: null, gone: false,
       chain: t.chain.start.length > 0, arrows: true, near: arrows.of,
     };
     this.painter = new Painter(context, this.scene);
@@ -99,6 +99,41 @@ export class TimelinePanel {
   /** Follow another panel's view, given in time since zero. */
   follow(view: View): void {
     this.scene.view = { start: view.start + this.scene.zero, end: view.end + this.scene.zero };
+    this.redraw();
+  }
+
+  /** What can be shown, in time since zero. */
+  get reach(): View {
+    return { start: this.bounds[0] - this.scene.zero, end: this.bounds[1] - this.scene.zero };
+  }
+
+  /** The instant that the axis calls zero. */
+  get zero(): number {
+    return this.scene.zero;
+  }
+
+  /** Length of the step that is shown first. */
+  get step(): number {
+    const step = this.t.steps[this.t.focus];
+    return step ? step.end - step.start : this.bounds[1] - this.bounds[0];
+  }
+
+  /** Names of the GPU's work that this panel has. */
+  workNames(): Set<string> {
+    const { lane, name } = this.t.boxes;
+    const names = new Set<string>();
+    for (let i = 0; i < lane.length; i++) if (this.t.lanes[lane[i]].kind === "stream") names.add(this.t.strings[name[i]]);
+    return names;
+  }
+
+  /** Stand beside another panel: the same time scale, and a mark on work whose name the other does not have. */
+  beside(other: { reach: View; names: Set<string> }, gone: boolean): void {
+    const { start, end } = this.reach;
+    this.bounds = [Math.min(start, other.reach.start) + this.scene.zero, Math.max(end, other.reach.end) + this.scene.zero];
+    const marks = new Uint8Array(this.t.strings.length);
+    for (const name of this.workNames()) if (!other.names.has(name)) marks[this.t.strings.indexOf(name)] = 1;
+    this.scene.marks = marks;
+    this.scene.gone = gone;
     this.redraw();
   }
 

@@ -1,4 +1,4 @@
-"""How does a report become one page that shows who waits for whom? See `page` for the page, `compact` for notebooks."""
+"""How does a report become one page that shows who waits for whom? See `page` for the page, `compact` for notebooks, `diff` for two traces."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from importlib.resources import files
 
 from gapless.model import palette
@@ -20,13 +21,15 @@ from gapless.render.html.markup import Child, Html, el, join
 
 MOST_BYTES = 3_000_000
 """Largest page unless `full`: what mail and chat pass on and what opens at once."""
+REST_BYTES = 400_000
+"""Room kept for everything but the timeline."""
 Section = tuple[str, str, Child]
 
 
 def render_html(report: Report, timeline: Timeline | None = None, *, full: bool = False) -> str:
     """The page. `full` lifts the limit on its size; else a timeline that is too big is left out, and the page says so."""
-    packed, left_out = _packed(timeline, full)
-    placed = {p.finding for p in timeline.places} if timeline and packed else set()
+    texts, left_out = packed([timeline], full)
+    placed = {p.finding for p in timeline.places} if timeline and texts else set()
     sections: list[Section] = [
         ("time", "Where a step goes", _accounts(report)),
         ("findings", "What to fix first", cards.findings_section(report, placed)),
@@ -35,13 +38,13 @@ def render_html(report: Report, timeline: Timeline | None = None, *, full: bool 
     if chart:
         sections.append(("steps", "Steps over time", chart))
     sections.append(("tables", "Tables", tables.tables_section(report)))
-    if timeline and packed:
+    if timeline and texts:
         sections.append(("timeline", "Timeline", timeline_panel("timeline-data", timeline, "")))
     elif left_out:
         sections.append(("timeline", "Timeline", el("p", {"class": "lead"}, left_out)))
     sections.append(("quality", "What this file cannot tell", quality.quality_section(report)))
     sections.append(("guide", "How to read this page", guide.GUIDE))
-    data = [data_block("timeline-data", packed)] if packed else []
+    data = [data_block("timeline-data", text) for text in texts]
     notes = [*(timeline.notes if timeline else []), *([left_out] if left_out else [])]
     return document(phrases.file_name(report), _hero(report), sections, data, _footer(report, notes))
 
@@ -131,14 +134,19 @@ def data_block(key: str, packed: str) -> Html:
     return Html(f'<script type="text/plain" id="{key}">{packed}</script>')
 
 
-def _packed(timeline: Timeline | None, full: bool) -> tuple[str, str]:
-    if timeline is None or not len(timeline.boxes.start_ns):
-        return "", ""
-    packed = wire.encode(timeline)
-    if full or len(packed) < MOST_BYTES - 400_000:
-        return packed, ""
-    size = numbers.size(len(packed))
-    return "", f"the timeline alone takes {size}, more than a page may have; `--full` writes it all the same"
+def packed(timelines: Sequence[Timeline | None], full: bool) -> tuple[list[str], str]:
+    """The timelines as text for `data_block`; nothing, and why, where they would make the page too big."""
+    drawn = [t for t in timelines if t is not None and len(t.boxes.start_ns)]
+    if len(drawn) < len(timelines):
+        return [], ""
+    texts = [wire.encode(t) for t in drawn]
+    size = sum(map(len, texts))
+    if full or size < MOST_BYTES - REST_BYTES:
+        return texts, ""
+    return (
+        [],
+        f"the timeline alone takes {numbers.size(size)}, more than a page may have; `--full` writes it all the same",
+    )
 
 
 def _is_used(timeline: Timeline, family: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gapless.model.report import Report, SyncRow
@@ -19,25 +20,33 @@ _TITLES = {"kernels": "Kernels", "ops": "Ops", "modules": "Modules", "launches":
 
 def tables_section(report: Report) -> Html:
     """Tabs with one table each; empty tables have no tab."""
-    panels: list[tuple[str, str, Html]] = []
+    panels: list[tuple[str, Html]] = []
     for name, rows in report.tables.items():
         if rows:
             title = _TITLES.get(name, safe.line(name, 40).replace("_", " ").capitalize())
-            panels.append((f"table-{len(panels)}", f"{title} ({len(rows)})", _generic(title, rows)))
+            panels.append((f"{title} ({len(rows)})", _generic(title, rows)))
     if report.syncs:
-        panels.append((f"table-{len(panels)}", f"Waits ({len(report.syncs)})", _syncs(report.syncs)))
+        panels.append((f"Waits ({len(report.syncs)})", _syncs(report.syncs)))
     if not panels:
         return el("p", {"class": "soft"}, "The report carries no tables.")
-    tabs = [
+    return tabs(panels)
+
+
+def tabs(panels: Sequence[tuple[str, Html]]) -> Html:
+    """Titles to choose from and the chosen content; without script all of it is shown."""
+    buttons = [
         el(
             "button",
-            {"type": "button", "role": "tab", "aria-controls": key, "aria-selected": "true" if i == 0 else "false"},
+            {
+                "type": "button", "role": "tab", "aria-controls": f"table-{i}",
+                "aria-selected": "true" if i == 0 else "false",
+            },
             title,
         )
-        for i, (key, title, _) in enumerate(panels)
-    ]
-    bodies = [el("div", {"id": key, "role": "tabpanel"}, body) for key, _, body in panels]
-    return join(el("div", {"role": "tablist", "class": "tabs"}, *tabs), *bodies)
+        for i, (title, _) in enumerate(panels)
+    ]  # fmt: skip
+    bodies = [el("div", {"id": f"table-{i}", "role": "tabpanel"}, body) for i, (_, body) in enumerate(panels)]
+    return join(el("div", {"role": "tablist", "class": "tabs"}, *buttons), *bodies)
 
 
 def table(title: str, heads: list[tuple[str, bool]], rows: list[list[Cell]]) -> Html:
