@@ -69,7 +69,7 @@ def _section(title: str, kind: str, wall_ns: int, shares: list[Share]) -> Html:
                     "title": f"{label}: {percent}, {numbers.nanoseconds(ns)}" + (f" ({why})" if why else ""),
                     "data-ns": ns,
                 },
-                el("span", {}, f"{label} ", el("b", {}, f"{part / 10:.0f} %")) if wide else None,
+                el("span", {}, el("b", {}, f"{part / 10:.0f} %"), f" {label}") if wide else None,
             )
         )
         (rows if part >= SMALL else small).append(
@@ -92,7 +92,7 @@ def _section(title: str, kind: str, wall_ns: int, shares: list[Share]) -> Html:
         el(
             "details",
             {},
-            el("summary", {}, f"{len(small)} parts below {SMALL / 10:.1f} %"),
+            el("summary", {}, f"{numbers.plural(len(small), 'part')} below {SMALL / 10:.1f} %"),
             el("ul", {"class": "legend"}, *small),
         )
         if small

@@ -94,7 +94,7 @@ _UNITS = (
     ("_gb_s", " GB/s", None), ("_tflops", " TFLOP/s", None),
 )  # fmt: skip
 
-_WHOLE = {"gb_s": "GB/s", "tflops": "TFLOP/s"}
+_WHOLE = {"mb": "MB", "gb_s": "GB/s", "tflops": "TFLOP/s"}
 
 
 def _generic(title: str, rows: list[dict[str, Any]]) -> Html:
