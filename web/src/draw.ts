@@ -1,33 +1,12 @@
 // What is painted on the canvas? One rectangle per box, or one per pixel where boxes are narrower than that.
-import { AXIS, HEAD, rowOf, type Layout, type Row } from "./layout.ts";
-import { boxColour, family, lowerBound, type Palette, type Timeline } from "./model.ts";
-import { hatch, inkOn, type Theme } from "./theme.ts";
-import { tickStep, toX, type View } from "./view.ts";
+import { AXIS, HEAD, type Row } from "./layout.ts";
+import { boxColour, family, lowerBound } from "./model.ts";
+import { criticalChain, links, outline } from "./overlay.ts";
+import type { Scene } from "./scene.ts";
+import { hatch, inkOn } from "./theme.ts";
+import { tickStep, toX } from "./view.ts";
 import { duration, instant } from "./words.ts";
 
-export interface Scene {
-  t: Timeline;
-  palette: Palette;
-  theme: Theme;
-  layout: Layout;
-  view: View;
-  zero: number;
-  width: number;
-  height: number;
-  scroll: number;
-  ratio: number;
-  picked: number;
-  hovered: number;
-  matches: Uint8Array | null;
-  /** By name: work that the other of two timelines does not have; `gone` if the other is the later one. */
-  marks: Uint8Array | null;
-  gone: boolean;
-  chain: boolean;
-  arrows: boolean;
-  near: (box: number) => number[];
-}
-
-const MANY_ARROWS = 160;
 const DIM = 0.16;
 
 export class Painter {
@@ -77,10 +56,10 @@ export class Painter {
     }
     this.missing();
     this.heads();
-    if (s.chain) this.criticalChain();
-    if (s.arrows) this.links();
-    this.outline(s.hovered, 1);
-    this.outline(s.picked, 2);
+    if (s.chain) criticalChain(c, s);
+    if (s.arrows) links(c, s);
+    outline(c, s, s.hovered, 1);
+    outline(c, s, s.picked, 2);
     c.restore();
     this.axis();
   }
@@ -335,93 +314,6 @@ export class Painter {
       low = Math.max(low, range.end);
     }
     this.fill = "";
-  }
-
-  private criticalChain(): void {
-    const { c, s } = this;
-    const { start, dur, box } = s.t.chain;
-    let last: { x: number; y: number } | null = null;
-    c.strokeStyle = c.fillStyle = s.theme.chain;
-    c.lineWidth = 1;
-    const first = Math.max(0, lowerBound(start, s.view.start, 0, start.length) - 2);
-    for (let i = first; i < start.length && start[i] < s.view.end; i++) {
-      const row = box[i] < 0 ? null : rowOf(s.t, s.layout, box[i]);
-      if (!row) {
-        last = null;
-        continue;
-      }
-      const x0 = this.x(start[i]);
-      const x1 = Math.max(x0 + 1, this.x(start[i] + dur[i]));
-      const y = row.y + row.height - 1.5;
-      c.fillRect(Math.max(-2, x0), y - 1.5, Math.min(s.width + 2, x1) - Math.max(-2, x0), 3);
-      if (last && Math.abs(last.y - y) > 2 && x0 > -50) {
-        c.globalAlpha = 0.5;
-        c.beginPath();
-        c.moveTo(last.x, last.y);
-        c.lineTo(x0, y);
-        c.stroke();
-        c.globalAlpha = 1;
-      }
-      last = { x: x1, y };
-    }
-    this.fill = "";
-  }
-
-  private links(): void {
-    const { s } = this;
-    const { source, target, kind } = s.t.arrows;
-    const { start } = s.t.boxes;
-    const seen: number[] = [];
-    for (let i = 0; i < source.length && seen.length <= MANY_ARROWS; i++) {
-      const a = start[source[i]];
-      const b = start[target[i]];
-      if (Math.max(a, b) > s.view.start && Math.min(a, b) < s.view.end) seen.push(i);
-    }
-    if (seen.length <= MANY_ARROWS) for (const i of seen) this.arrow(source[i], target[i], kind[i], 0.28);
-    for (const box of new Set([s.hovered, s.picked])) {
-      if (box >= 0) for (const i of s.near(box)) this.arrow(source[i], target[i], kind[i], 0.95);
-    }
-  }
-
-  private arrow(from: number, to: number, kind: number, alpha: number): void {
-    const { c, s } = this;
-    const a = rowOf(s.t, s.layout, from);
-    const b = rowOf(s.t, s.layout, to);
-    if (!a || !b) return;
-    const { start, dur } = s.t.boxes;
-    const x0 = this.x(kind === 1 ? start[from] + dur[from] : start[from] + dur[from] / 2);
-    const x1 = this.x(kind === 1 ? start[to] + dur[to] : start[to]);
-    const y0 = a.y + (b.y > a.y ? a.height : 0);
-    const y1 = b.y + (b.y > a.y ? 0 : b.height);
-    const bend = Math.sign(y1 - y0) * Math.min(60, Math.abs(y1 - y0) * 0.6);
-    c.globalAlpha = alpha;
-    c.strokeStyle = c.fillStyle = kind === 1 ? s.theme.chain : s.theme.pick;
-    c.lineWidth = alpha > 0.5 ? 1.6 : 1;
-    c.setLineDash(kind === 1 ? [4, 3] : []);
-    c.beginPath();
-    c.moveTo(x0, y0);
-    c.bezierCurveTo(x0, y0 + bend, x1, y1 - bend, x1, y1);
-    c.stroke();
-    c.setLineDash([]);
-    const tip = Math.sign(y1 - y0) * 5;
-    c.beginPath();
-    c.moveTo(x1, y1);
-    c.lineTo(x1 - 3.2, y1 - tip);
-    c.lineTo(x1 + 3.2, y1 - tip);
-    c.fill();
-    c.globalAlpha = 1;
-    this.fill = "";
-  }
-
-  private outline(box: number, width: number): void {
-    const { c, s } = this;
-    const row = box < 0 ? null : rowOf(s.t, s.layout, box);
-    if (!row) return;
-    const x0 = Math.max(-4, this.x(s.t.boxes.start[box]));
-    const x1 = Math.min(s.width + 4, this.x(s.t.boxes.start[box] + s.t.boxes.dur[box]));
-    c.strokeStyle = width > 1 ? s.theme.pick : s.theme.ink;
-    c.lineWidth = width;
-    c.strokeRect(x0 - width / 2, row.y - width / 2, Math.max(2, x1 - x0) + width, row.height + width);
   }
 
   private axis(): void {

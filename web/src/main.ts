@@ -1,6 +1,7 @@
 // What happens when the page opens? Tables come to life, the timeline is unpacked and drawn, the hash is obeyed.
 import { copyText, flash } from "./dom.ts";
 import type { Palette } from "./model.ts";
+import { pair } from "./pair.ts";
 import { enliven } from "./tables.ts";
 import { TimelinePanel } from "./timeline.ts";
 import { fromHash } from "./view.ts";
@@ -24,21 +25,8 @@ async function openTimelines(): Promise<TimelinePanel[]> {
     panels.push(new TimelinePanel(root, t, palette));
     root.dataset.ready = "yes";
   }
-  for (const panel of panels) {
-    panel.ownsHash = panels.length === 1;
-    panel.onMove = (view) => panels.filter((p) => p !== panel).forEach((p) => p.follow(view));
-  }
-  if (panels.length === 2) compare(panels[0], panels[1]);
+  if (panels.length === 2) pair(panels[0], panels[1]);
   return panels;
-}
-
-/** Two timelines on one scale, each with the other's missing work marked. */
-function compare(before: TimelinePanel, after: TimelinePanel): void {
-  const [left, right] = [before, after].map((p) => ({ reach: p.reach, names: p.workNames(), step: p.step }));
-  before.beside(right, true);
-  after.beside(left, false);
-  const longest = Math.max(left.step, right.step);
-  before.setView({ start: before.zero - longest * 0.04, end: before.zero + longest * 1.04 });
 }
 
 function obeyHash(panels: TimelinePanel[]): void {
