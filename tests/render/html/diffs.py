@@ -33,7 +33,8 @@ def kernel(name: str, before: float, after: float, change: Any) -> KernelRow:
     """A row of the kernel tables."""
     return KernelRow(
         name=name, name_after="", family="pointwise", dtype="bf16", tensor_core=None, tile=None, op="aten::add", op_after=None,
-        shapes="[[1024, 768]]", shapes_after=None, before=before, after=after, before_us=2.0 if before else None, after_us=1.5 if after else None,
+        shapes="[[1024, 768]]", shapes_after=None, before=before, after=after,
+        before_us=2.0 if before else None, after_us=1.5 if after else None,
         before_ms=before * 0.002, after_ms=after * 0.0015, bytes=1e6, change=change,
     )  # fmt: skip
 
