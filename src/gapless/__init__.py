@@ -2,6 +2,7 @@
 
     t = gapless.load("trace.json.gz")      # a Trace: t.kernels, t.ops, t.syncs, t.gaps ... are lazy frames
     gapless.report(t)                      # shows itself in a notebook; .report, .to_dict()
+    gapless.diff(before, after)            # two Traces: what a change really changed; .diff, .to_dict()
     gapless.measure(fn)                    # with torch: honest GPU timing; also compare, profile, watch_syncs, streams
 
 Importing the package loads nothing else: each name is fetched when it is first used. `__init__.pyi` has their types.
@@ -14,6 +15,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "load": "gapless.api",
     "report": "gapless.api",
+    "diff": "gapless.api",
     "profile": "gapless.runtime.recorder.inline",
     "measure": "gapless.runtime.timing",
     "compare": "gapless.runtime.timing",

@@ -1,3 +1,4 @@
+from gapless.api import diff as diff
 from gapless.api import load as load
 from gapless.api import report as report
 from gapless.runtime import streams as streams

@@ -13,6 +13,7 @@ from gapless.model.errors import UsageError
 
 VERBS: dict[str, str] = {
     "report": "say where the time of a trace went, what waits for what, and what to fix first",
+    "diff": "compare two traces: what a change, or torch.compile, really changed, and whether it is faster",
     "info": "say what a trace file holds and what it can and cannot answer",
     "view": "open the report page of a trace in the browser, or the trace in Perfetto",
     "export": "write a trace with what gapless found, for Perfetto or Chrome's viewer",

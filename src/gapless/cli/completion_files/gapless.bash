@@ -3,7 +3,7 @@
 _gapless() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} words=
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="report info view export query explain demo run bench syncs calibrate completions --help --version"
+        words="report diff info view export query explain demo run bench syncs calibrate completions --help --version"
     else
         case "$verb $prev" in
             "report --format") words="text json markdown html" ;;
@@ -14,6 +14,14 @@ _gapless() {
             "report --rank") words="" ;;
             "report --step-marker") words="" ;;
             "report --cache-dir") words="" ;;
+            "diff --fail-on") words="" ;;
+            "diff --step-marker") words="" ;;
+            "diff --device") words="" ;;
+            "diff --compile-seconds") words="" ;;
+            "diff --format") words="text json markdown html" ;;
+            "diff -o" | "diff --output") words="" ;;
+            "diff --color") words="auto always never" ;;
+            "diff --cache-dir") words="" ;;
             "info --format") words="text json markdown" ;;
             "info -o" | "info --output") words="" ;;
             "info --color") words="auto always never" ;;
@@ -63,6 +71,7 @@ _gapless() {
             "calibrate --seconds") words="" ;;
             *) case "$verb $cur" in
                 "report -"*) words="-h --help --full --format -o --output --color --step --device --rank --step-marker --no-cache --cache-dir" ;;
+                "diff -"*) words="-h --help --full --fail-on --step-marker --device --compile-seconds --format -o --output --color --no-cache --cache-dir" ;;
                 "info -"*) words="-h --help --format -o --output --color --no-cache --cache-dir" ;;
                 "view -"*) words="-h --help --full --perfetto --viewer --no-open --step --device --rank --step-marker --no-cache --cache-dir" ;;
                 "export -"*) words="-h --help --perfetto --step --device --rank --step-marker --no-cache --cache-dir" ;;

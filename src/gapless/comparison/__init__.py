@@ -1,0 +1,1 @@
+"""What does a change, or torch.compile, really change? Alignment and comparison of two studied traces."""
