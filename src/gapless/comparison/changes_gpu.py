@@ -192,7 +192,7 @@ def _ops(f: Facts) -> Iterator[Change]:
     if kernels[0] != kernels[1] and abs(fewer) >= 2:
         word = "fewer" if fewer > 0 else "more"
         times = [sum(p.ns for p in pieces if p.label == label) / 1e6 for pieces in (f.old, f.new)]
-        kind = "launch-bound" if fewer > 0 else ""
+        kind = "launch-bound"
         yield Change(
             f"ops {label}", kind, f"{abs(fewer)} {word} kernels a step from {label}", times[0] - times[1], WEAK
         )

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from gapless.analyses.blocking import Origin
 from gapless.analyses.call_names import CallClass
 from gapless.analyses.copies import copy_traits
-from gapless.analyses.sync_sites import sync_sites
 from gapless.comparison.side import Side
 from gapless.model.diff import CountRow, SyncSiteRow
 from gapless.tables.coding import categories, matches
@@ -151,9 +150,8 @@ _NOTHING = (0.0, 0.0)
 def _sites(side: Side) -> dict[_Where, tuple[float, float]]:
     """Count and milliseconds per step of the program's own blocking calls, by place."""
     found: dict[_Where, tuple[float, float]] = {}
-    for site in sync_sites(side.s, side.places):
-        if site.origin is not Origin.PROFILER:
-            where = site.place
-            key = (site.name, site.origin.label, where.op, where.module, where.file, where.line)
-            found[key] = (site.rows.size / side.count, site.wall / side.count / 1e6)
+    for site in side.waits:
+        where = site.place
+        key = (site.name, site.origin.label, where.op, where.module, where.file, where.line)
+        found[key] = (site.rows.size / side.count, site.wall / side.count / 1e6)
     return found

@@ -18,6 +18,7 @@ from gapless.analyses.kernel_names import KernelIdentity
 from gapless.analyses.links import launcher_names
 from gapless.comparison.side import Side
 from gapless.model.diff import Copies, KernelChange, KernelRow, Kernels
+from gapless.tables.coding import categories
 
 SLOWER, AT_LEAST_US = 0.05, 0.5
 """A kernel counts as faster or slower from 5 % and half a microsecond on: the clock alone moves by 2.5 %."""
@@ -31,6 +32,7 @@ class Group:
     """Activities of one name and size on one side; `left` counts those not matched yet, per step."""
 
     identity: KernelIdentity
+    name: str
     kind: str
     size: tuple[int | None, ...]
     op: str | None
@@ -69,6 +71,7 @@ def compare_kernels(before: Side, after: Side) -> tuple[Kernels, Copies]:
 def match(old: list[Group], new: list[Group]) -> list[tuple[Group, Group, float]]:
     """Pair groups, the strictest likeness first; `left` of both goes down by what was paired."""
     likeness: tuple[Callable[[Group], object | None], ...] = (
+        lambda g: (g.kind, g.identity.canonical, g.size, g.op, g.shapes),
         lambda g: (g.kind, g.identity.canonical, g.size),
         lambda g: (twin_key(g.identity), g.size) if twin_key(g.identity) else None,
         lambda g: (g.kind, g.identity.canonical),
@@ -115,15 +118,16 @@ def groups(side: Side) -> list[Group]:
             pl.col("size_bytes").sum().alias("bytes"),
         )
     )
+    names = categories(activities["name"])
     found = [
         Group(
-            side.identities[row["code"]], row["kind"], (*(row[axis] for axis in _GRID), row["moved"]), row["op"], row["dims"],
-            row["n"] / side.count, row["n"] / side.count, row["median"] / 1e3, row["total"] / row["n"] / 1e6,
-            row["moved"],
+            side.identities[row["code"]], names[row["code"]], row["kind"],
+            (*(row[axis] for axis in _GRID), row["moved"]), row["op"], row["dims"], row["n"] / side.count,
+            row["n"] / side.count, row["median"] / 1e3, row["total"] / row["n"] / 1e6, row["moved"],
         )
         for row in frame.iter_rows(named=True)
     ]  # fmt: skip
-    return sorted(found, key=lambda g: (g.kind, g.identity.canonical, g.identity.short, str(g.size)))
+    return sorted(found, key=lambda g: (g.kind, g.identity.canonical, g.name, str(g.size)))
 
 
 def _row(old: Group | None, new: Group | None, n: float) -> KernelRow:

@@ -8,10 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from gapless.analyses.blocking import Origin
 from gapless.analyses.host import OP
 from gapless.analyses.kernel_names import KernelIdentity, decode
 from gapless.analyses.places import Places
 from gapless.analyses.study import Study
+from gapless.analyses.sync_sites import SyncSite, sync_sites
 from gapless.model.diff import DiffSide
 from gapless.model.report import Report
 from gapless.replay.predict import Prediction
@@ -145,6 +147,11 @@ class Side:
     def outermost_regions(self) -> Int:
         """Forest rows of compiled regions in the steps that count, nested ones included."""
         return self.op_rows("Torch-Compiled Region")
+
+    @cached_property
+    def waits(self) -> list[SyncSite]:
+        """Places where the program itself waits for the GPU, in the steps that count."""
+        return [site for site in sync_sites(self.s, self.places) if site.origin is not Origin.PROFILER]
 
     @cached_property
     def is_op(self) -> Mask:

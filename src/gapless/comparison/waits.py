@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gapless.analyses.blocking import Origin
-from gapless.analyses.sync_sites import sync_sites
 from gapless.comparison.side import Side
 from gapless.model.diff import WaitRow
 
@@ -35,10 +33,9 @@ def _rows(old: dict[str, float], new: dict[str, float], who: str) -> list[WaitRo
 def _host(side: Side) -> dict[str, float]:
     """Blocked milliseconds per step by `call (op)`."""
     found: dict[str, float] = {}
-    for site in sync_sites(side.s, side.places):
-        if site.origin is not Origin.PROFILER:
-            cause = f"{site.name} ({site.place.op})" if site.place.op else site.name
-            found[cause] = found.get(cause, 0.0) + site.wall / side.count / 1e6
+    for site in side.waits:
+        cause = f"{site.name} ({site.place.op})" if site.place.op else site.name
+        found[cause] = found.get(cause, 0.0) + site.wall / side.count / 1e6
     full = [part.ns for host in side.report.host for part in host.parts if part.state == "queue-full"]
     if sum(full):
         found["launch queue full"] = sum(full) / side.count / 1e6
