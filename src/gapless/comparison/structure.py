@@ -51,18 +51,25 @@ def _stretches(old: Sequence[Work], new: Sequence[Work], pairs: Alignment) -> li
     same: dict[_Key, list[tuple[list[Work], list[Work]]]] = {}
     for _, (mine, other) in sorted(gaps.items()):
         module = next((piece.module for piece in (*mine, *other) if piece.module), None)
-        key = (tuple(runs(p.label for p in mine)), tuple(runs(p.label for p in other)), _kind(module))
+        key = (tuple(runs(map(_shown, mine))), tuple(runs(map(_shown, other))), _kind(module))
         same.setdefault(key, []).append((mine, other))
     rows = []
     for (was, became, module), found in same.items():
         olds, news = [p for mine, _ in found for p in mine], [p for _, other in found for p in other]
-        region = next((p.region for p in (*olds, *news) if p.region), None)
+        first, last = (next((p.region for p in pieces if p.region), None) for pieces in (olds, news))
         rows.append(
             StructureRow(
-                list(was[:MOST_OPS]), list(became[:MOST_OPS]), len(found), _ms(olds), _ms(news), region, module
+                list(was[:MOST_OPS]), list(became[:MOST_OPS]), len(found), _ms(olds), _ms(news), first, last, module
             )
         )
     return sorted(rows, key=lambda r: (-abs(r.before_ms - r.after_ms), -(r.before_ms + r.after_ms), r.before, r.after))
+
+
+def _shown(piece: Work) -> str:
+    """The op that launched a kernel; copies and memsets say what they are."""
+    if piece.is_kernel:
+        return piece.label
+    return f"{'memset' if piece.identity.family == 'memset' else 'copy'} in {piece.label}"
 
 
 def _kind(module: str | None) -> str | None:

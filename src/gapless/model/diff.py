@@ -172,7 +172,7 @@ class StructureRow:
     """A stretch of GPU work of one step that is not the same on both sides, between two that are.
 
     `before`, `after`: the ops that launched it, in order, repeated ones as `aten::add x3`. `count`: how often the stretch
-    occurs. `region` is a compiled region of either side, `module` the module that the stretch belongs to, if recorded.
+    occurs, `region_*` the compiled region that the first of it lies in, `module` its module, if recorded.
     """
 
     before: list[str]
@@ -180,7 +180,8 @@ class StructureRow:
     count: int
     before_ms: float
     after_ms: float
-    region: str | None = None
+    region_before: str | None = None
+    region_after: str | None = None
     module: str | None = None
 
 

@@ -13,6 +13,7 @@ from gapless.render.document import Block, Column, Command, Document, Gap, Sente
 from gapless.render.tones import Tone
 
 SCREEN_LINES = 24
+_NO_FILE = ("-", "<stdin>")
 _TONES: dict[str, Tone] = {"faster": "good", "slower": "bad", "same": "plain", "undecided": "warn"}
 _SUMMARY_LINES = (9, 7, 5, 4)
 _COUNTS = ("kernels", "launches", "graph launches", "syncs", "copies", "host ops")
@@ -141,5 +142,5 @@ def _command(diff: Diff) -> str:
     paths = []
     for side, placeholder in ((diff.before, "BEFORE"), (diff.after, "AFTER")):
         path = safe.line(side.trace.get("path") or "-")
-        paths.append(placeholder if path == "-" or "\\x" in path or safe.ELLIPSIS in path else shlex.quote(path))
+        paths.append(placeholder if path in _NO_FILE or "\\x" in path or safe.ELLIPSIS in path else shlex.quote(path))
     return f"gapless diff {paths[0]} {paths[1]} --full"

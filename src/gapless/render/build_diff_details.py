@@ -142,7 +142,7 @@ def _structure(diff: Diff) -> list[Block]:
     if s.changed:
         rows = [
             [_ops(row.before), _ops(row.after), str(row.count), numbers.milliseconds(row.before_ms), numbers.milliseconds(row.after_ms),
-             safe.line(row.module or row.region or "", 40)]
+             safe.line(row.module or row.region_after or row.region_before or "", 40)]
             for row in s.changed[:ROWS]
         ]  # fmt: skip
         columns = [
