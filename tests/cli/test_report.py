@@ -145,3 +145,4 @@ def test_demo_reports_on_both_traces() -> None:
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.index("Before:") < shown.stdout.index("After:")
     assert shown.stdout.count("Checks ") == 2
+    assert shown.stdout.index("After:") < shown.stdout.index("Compared") < shown.stdout.index("Faster: ")

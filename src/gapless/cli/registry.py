@@ -19,7 +19,7 @@ VERBS: dict[str, str] = {
     "export": "write a trace with what gapless found, for Perfetto or Chrome's viewer",
     "query": "run SQL over the tables of a trace",
     "explain": "print the page of a check: what it finds, why it matters, how to fix it",
-    "demo": "report on a pair of small traces that ship with gapless",
+    "demo": "report on, and compare, a pair of small traces that ship with gapless",
     "run": "record a good trace of an unmodified script or module, then report on it",
     "bench": "time a function or statement on CPU and GPU, or compare several",
     "syncs": "run a script and say which of its lines wait for the GPU, how long, why, and what to write instead",

@@ -8,7 +8,7 @@ complete -c gapless -n __fish_use_subcommand -f -a view -d 'open the report page
 complete -c gapless -n __fish_use_subcommand -f -a export -d 'write a trace with what gapless found, for Perfetto or Chrome’s viewer'
 complete -c gapless -n __fish_use_subcommand -f -a query -d 'run SQL over the tables of a trace'
 complete -c gapless -n __fish_use_subcommand -f -a explain -d 'print the page of a check: what it finds, why it matters, how to fix it'
-complete -c gapless -n __fish_use_subcommand -f -a demo -d 'report on a pair of small traces that ship with gapless'
+complete -c gapless -n __fish_use_subcommand -f -a demo -d 'report on, and compare, a pair of small traces that ship with gapless'
 complete -c gapless -n __fish_use_subcommand -f -a run -d 'record a good trace of an unmodified script or module, then report on it'
 complete -c gapless -n __fish_use_subcommand -f -a bench -d 'time a function or statement on CPU and GPU, or compare several'
 complete -c gapless -n __fish_use_subcommand -f -a syncs -d 'run a script and say which of its lines wait for the GPU, how long, why, and what to write instead'
