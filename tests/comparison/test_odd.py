@@ -131,3 +131,18 @@ def test_broken_files_are_compared_as_far_as_they_go(shared: Path) -> None:
     assert all(diff.comparable.status != "yes" for diff in found.values())
     assert all(diff.speedup.verdict == "undecided" for diff in found.values())
     assert any("cut off" in reason for reason in found["truncated.json"].comparable.reasons)
+
+
+def test_a_late_rank_shows_in_the_collective(compared: Compared) -> None:
+    diff = compared("h200/ddp/plain.rank0", "h200/ddp/straggler.rank0").diff
+    assert (diff.speedup.verdict, diff.speedup.basis) == ("slower", "recorded"), "the replay is withheld on one side"
+    assert [c.kind for c in diff.changes] == ["late-rank"]
+    diff = compared("h200/ddp/plain.rank1", "h200/ddp/straggler.rank1").diff
+    assert diff.speedup.verdict == "slower"
+    assert [c.kind for c in diff.changes] == ["host-stall"]
+
+
+def test_compiling_that_did_not_take_effect(compared: Compared) -> None:
+    view = compared("h200/odd/cycle1", "h200/odd/cycle2")
+    diff = gapless.diff(view.before.trace, view.after.trace, options=DiffOptions(compile_seconds=3)).diff
+    assert "compiling did not take effect" in diff.compile.break_even

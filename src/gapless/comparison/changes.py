@@ -41,7 +41,7 @@ def changes(f: Facts) -> list[Change]:
     named: list[Change] = [c for look in (_compile, _syncs, _copies, _causes, _stalls, gpu_changes) for c in look(f)]
     telling = [_ranked(c, named) for c in named if c.weight >= COMPILED or abs(c.ms) >= least]
     if not telling:
-        telling = named or list(_counted(f))
+        telling = [c for c in named if c.what != "slower kernel"] or list(_counted(f))
     return sorted(telling, key=lambda c: (-c.weight, -abs(c.ms), c.what))
 
 

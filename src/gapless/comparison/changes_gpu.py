@@ -32,6 +32,7 @@ def gpu_changes(f: Facts) -> Iterator[Change]:
     )
     yield from _device_copies(f)
     yield from _other_kernels(f)
+    yield from _slower_kernels(f)
     yield from _streams(f)
     yield from _less_of(f, lambda p: p.identity.family == "collective", "small-collectives", "collective")
     yield from _ops(f)
@@ -149,6 +150,21 @@ def _other_kernels(f: Facts) -> Iterator[Change]:
     if found:
         (old, new), ms = max(found.items(), key=lambda item: (abs(item[1]), item[0]))
         yield Change("kernel", "", f"{new} does what {old} did", ms, HINT)
+
+
+def _slower_kernels(f: Facts) -> Iterator[Change]:
+    """A kernel that both sides run as often and on as much, but that takes longer: the one with the largest difference.
+
+    A collective's kernel lasts until the last rank has come, so a longer one usually waits for another rank.
+    """
+    rows = [row for row in f.kernels.same if row.change != "same" and not row.resized]
+    if not rows:
+        return
+    row = max(rows, key=lambda r: (abs(r.before_ms - r.after_ms), r.full_name, r.full_name_after))
+    kind = "late-rank" if row.family == "collective" else ""
+    name = row.name if row.before_ms >= row.after_ms else row.name_after
+    text = f"{name} takes {words.ms(row.after_ms)} of a step instead of {words.ms(row.before_ms)}"
+    yield Change("slower kernel", kind, text, row.before_ms - row.after_ms, HINT)
 
 
 def _less_of(f: Facts, test: Callable[[Work], bool], kind: str, one: str, many: str | None = None) -> Iterator[Change]:

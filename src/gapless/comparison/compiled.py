@@ -16,7 +16,7 @@ from gapless.analyses.blocking import Origin
 from gapless.analyses.call_names import CallClass
 from gapless.analyses.causes import Cause
 from gapless.comparison.breaks import gave_up, graph_breaks, inner_regions
-from gapless.comparison.side import Side
+from gapless.comparison.side import Side, recorded
 from gapless.comparison.work import Work
 from gapless.model.diff import Compile, CompileSide, GraphBreak, Speedup
 from gapless.tables.coding import matches
@@ -48,8 +48,9 @@ def compiled(
 def _break_even(
     before: Side, after: Side, speedup: Speedup, cost: float | None, other: CompileSide
 ) -> tuple[int | None, str]:
-    if not (other.regions or other.gave_up or other.recompiles) and cost is None:
-        return None, ""
+    if not (other.regions or other.recompiles):
+        none = "not known: no compiled region ran in the after trace, so compiling did not take effect"
+        return None, none if cost is not None or other.gave_up else ""
     if speedup.verdict == "undecided":
         return None, "not known: whether the step is faster is undecided"
     if speedup.verdict != "faster":
@@ -59,7 +60,7 @@ def _break_even(
     if speedup.basis == "unprofiled":
         then, now = before.report.step.unprofiled_ms, after.report.step.unprofiled_ms
     else:
-        then, now = before.recorded_ms, after.recorded_ms
+        then, now = recorded(before, after)
     if then is None or now is None or then <= now:
         return None, "never: the step is not faster"
     steps = math.ceil(cost / (then - now))

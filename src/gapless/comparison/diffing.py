@@ -15,7 +15,7 @@ from gapless.comparison.faster import faster
 from gapless.comparison.fusion import fusion
 from gapless.comparison.kernels import compare_kernels
 from gapless.comparison.promise import promise
-from gapless.comparison.side import Side, describe
+from gapless.comparison.side import Side, describe, recorded
 from gapless.comparison.structure import structure
 from gapless.comparison.summary import summarize
 from gapless.comparison.waits import waits
@@ -48,10 +48,11 @@ def compare(before: Side, after: Side, options: CompareOptions) -> Diff:
     identical = speedup.noise == 0
     what = [] if identical or known.status == "no" else changes(facts)
     lost = waits(before, after)
+    times = recorded(before, after)
     predicted = None if identical else promise(before.report.findings, what, speedup)
     return Diff(
         tool={"name": "gapless", "version": gapless.__version__},
-        before=describe(before), after=describe(after),
+        before=describe(before, times[0]), after=describe(after, times[1]),
         summary=summarize(facts, known, what, lost, predicted), comparable=known.answer(), speedup=speedup,
         counts=facts.counts, sync_sites=facts.sync_sites, kernels=kernels, copies=copies, structure=shape,
         fusion=fused.kind, fusion_why=fused.why, compile=code, waits=lost, changes=what, predicted=predicted,

@@ -8,7 +8,7 @@ from functools import cached_property
 from gapless.analyses.host_states import AUTOGRAD, MAIN
 from gapless.comparison.align import Alignment
 from gapless.comparison.fusion import Fusion
-from gapless.comparison.side import Side
+from gapless.comparison.side import Side, recorded
 from gapless.comparison.work import Work
 from gapless.model.diff import Compile, CountRow, Kernels, Speedup, Structure, SyncSiteRow
 
@@ -43,7 +43,8 @@ class Facts:
     @cached_property
     def step_ms(self) -> float:
         """The longer of the two recorded steps."""
-        return max(self.before.recorded_ms or 0.0, self.after.recorded_ms or 0.0)
+        old, new = recorded(self.before, self.after)
+        return max(old or 0.0, new or 0.0)
 
     @cached_property
     def host(self) -> tuple[dict[str, float], dict[str, float]]:

@@ -11,10 +11,11 @@ were not equally fast, it is undecided. One file against itself has no noise.
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from gapless.comparison.comparable import NOT_COMPARABLE, Findings
 from gapless.comparison.host_speed import differs, host_speed
-from gapless.comparison.side import Side, spread
+from gapless.comparison.side import Side, recorded, spread
 from gapless.model.diff import Outcome, Speedup
 
 HOST_NOISE, GPU_NOISE, MEASURED_NOISE = 0.10, 0.02, 0.03
@@ -22,36 +23,41 @@ GPU_BOUND_SHARE = 0.8
 SWITCH_NOISE = {"with_stack": 0.42, "record_shapes": 0.15}
 """Where one side alone was recorded with a switch its cost is taken out, with an error of its own: step times bound by
 the host came out up to this much apart for one program (H200 pairs, with and without stacks)."""
-RECORDED_NOISE = 0.15
-"""Step times as recorded carry the profiler's cost, which moves by itself."""
 TOO_NOISY = 0.5
 """Beyond this no verdict `same` is worth anything."""
 
 
 def faster(before: Side, after: Side, known: Findings) -> Speedup:
     """The verdict on step time."""
-    recorded = _ratio(before.recorded_ms, after.recorded_ms)
     value = _ratio(before.report.step.unprofiled_ms, after.report.step.unprofiled_ms)
+    as_recorded = _ratio(*recorded(before, after))
+    basis: Literal["unprofiled", "recorded"] = "unprofiled" if value is not None else "recorded"
+    ratio = value if value is not None else as_recorded
     if before.report.trace["sha256"] == after.report.trace["sha256"]:
-        return Speedup(1.0 if value else None, 1.0 if recorded else None, 0.0, "same", 1.0, 1.0, 1.0,
-                       "unprofiled" if value else "recorded", "both files are the same")  # fmt: skip
-    basis = "unprofiled" if value is not None else "recorded"
-    ratio = value if value is not None else recorded
-    if ratio is None or known.stops or (value is None and not known.same_switches):
-        why = (
-            known.stops
-            or "no step time of one side can be told without the profiler, and recordings with different switches differ"
-        )
-        return Speedup(
-            value, recorded, None, "undecided", basis="none", why=why if ratio or known.stops else NOT_COMPARABLE
-        )
+        return Speedup(value, as_recorded, 0.0, "same", 1.0, 1.0, 1.0, basis, "both files are the same")
+    why = _no_verdict(known, ratio, basis)
+    if ratio is None or why:
+        return Speedup(value, as_recorded, None, "undecided", why=why)
     noise = _noise(before, after, known, basis == "unprofiled")
-    speed = host_speed(before, after)
     both_host = before.host_bound is not False and after.host_bound is not False
+    speed = host_speed(before, after)
     levelled = ratio * speed if both_host and speed is not None and known.same_switches else ratio
     low, high = min(ratio, levelled) / (1 + noise), max(ratio, levelled) * (1 + noise)
     verdict, why = _verdict(low, high, noise, speed if both_host else None, ratio, levelled)
-    return Speedup(value, recorded, noise, verdict, low, high, speed, basis, why)  # type: ignore[arg-type]
+    return Speedup(value, as_recorded, noise, verdict, low, high, speed, basis, why)
+
+
+def _no_verdict(known: Findings, ratio: float | None, basis: str) -> str:
+    """Why no verdict may be given; '' if one may."""
+    if known.stops:
+        return known.stops
+    if ratio is None:
+        return NOT_COMPARABLE
+    if basis == "recorded" and not known.same_switches:
+        return (
+            "the step time of one side without the profiler is not known, and the two were recorded with other switches"
+        )
+    return ""
 
 
 def _verdict(
@@ -62,8 +68,7 @@ def _verdict(
         return "faster", base
     if high < 1:
         return "slower", base
-    if differs(speed) and abs(math.log(ratio) - math.log(levelled)) > math.log1p(noise):
-        assert speed is not None
+    if speed is not None and differs(speed) and abs(math.log(ratio / levelled)) > math.log1p(noise):
         word = "slower" if speed > 1 else "faster"
         return "undecided", (
             f"both sides are bound by the host, and the host ran what both have {max(speed, 1 / speed):.2f}x {word} in the after "
@@ -80,9 +85,7 @@ def _noise(before: Side, after: Side, known: Findings, unprofiled: bool) -> floa
         parts += [SWITCH_NOISE.get(switch, 0.05) for switch in known.switches]
     for side in (before, after):
         usual = _usual_noise(side)
-        if not unprofiled:
-            usual = max(usual, RECORDED_NOISE)
-        elif side.p.measured_ms is not None:
+        if unprofiled and side.p.measured_ms is not None:
             usual = MEASURED_NOISE
         seen = spread(side)
         parts.append(max(usual, (seen or 0.0) / math.sqrt(max(side.count, 1))))

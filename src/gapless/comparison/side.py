@@ -138,10 +138,14 @@ class Side:
         return one.host_ns >= HOST_BOUND_SHARE * one.period_ns
 
     @cached_property
-    def recorded_ms(self) -> float | None:
-        """Step time as recorded: steady by replay, else the median marker."""
-        step = self.report.step
-        return step.steady_ms if step.steady_ms is not None and not self.p.withheld else step.wall_ms
+    def period_ms(self) -> float | None:
+        """Step time as recorded without any model: the longer of the host's and the GPU's median period."""
+        host = (self.s.steps.until - self.s.steps.start)[self.used]
+        device = self.s.busiest
+        pieces = self.s.devices[device].pieces if device is not None else None
+        lengths = [host] if pieces is None or pieces[0].size == 0 else [host, pieces[1] - pieces[0]]
+        medians = [float(np.median(length)) / 1e6 for length in lengths if length.size]
+        return max(medians) if medians else None
 
     @cached_property
     def outermost_regions(self) -> Int:
@@ -159,7 +163,7 @@ class Side:
         return np.asarray(self.s.links.forest.source == OP)
 
 
-def describe(side: Side) -> DiffSide:
+def describe(side: Side, recorded_ms: float | None) -> DiffSide:
     """One side as the answer shows it."""
     one, step = side.p.unprofiled, side.report.step
     known = one is not None and not side.p.withheld
@@ -169,13 +173,22 @@ def describe(side: Side) -> DiffSide:
         bound=side.report.verdict.bound,
         marker=side.s.steps.marker,
         steps_used=len(side.used),
-        recorded_ms=side.recorded_ms,
+        recorded_ms=recorded_ms,
         step_spread=spread(side),
         host_ms=one.host_ns / 1e6 if one is not None and known else step.host_work_ms,
         gpu_ms=one.gpu_ns / 1e6 if one is not None and known else step.gpu_busy_ms,
         host_bound=side.host_bound,
         compiled=side.outermost_regions.size > 0,
     )
+
+
+def recorded(before: Side, after: Side) -> tuple[float | None, float | None]:
+    """Step times as recorded, both by the same measure: the steady ones of the replay where it may be trusted on both
+    sides, else the periods."""
+    steady = before.report.step.steady_ms, after.report.step.steady_ms
+    if None not in steady and not before.p.withheld and not after.p.withheld:
+        return steady
+    return before.period_ms, after.period_ms
 
 
 def spread(side: Side) -> float | None:

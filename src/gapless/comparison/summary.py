@@ -10,6 +10,7 @@ from gapless.comparison import words
 from gapless.comparison.changes import NAMED
 from gapless.comparison.comparable import Findings
 from gapless.comparison.facts import Facts
+from gapless.comparison.side import recorded
 from gapless.model.diff import Change, Predicted, WaitRow
 
 MOST_CHANGES = 2
@@ -40,7 +41,9 @@ def _caveat(known: Findings) -> str:
 def _verdict(f: Facts) -> str:
     s = f.speedup
     free = s.value is not None and s.basis != "recorded"
-    step = [side.report.step.unprofiled_ms if free else side.recorded_ms for side in (f.before, f.after)]
+    step = recorded(f.before, f.after)
+    if free:
+        step = f.before.report.step.unprofiled_ms, f.after.report.step.unprofiled_ms
     times = ""
     if step[0] is not None and step[1] is not None:
         times = f" ({words.ms(step[0])} before, {words.ms(step[1])} after{', without the profiler' if free else ', as recorded'})"
@@ -109,7 +112,7 @@ def _moved(waits: list[WaitRow]) -> str:
 
 def _pays(f: Facts) -> str:
     c = f.compile
-    if c.after.regions <= 0 or not c.break_even or f.speedup.noise == 0:
+    if not c.break_even or f.speedup.noise == 0 or (c.before.regions and c.cost_ms is None):
         return ""
     host = ""
     if c.host_ms_before and c.host_ms_after and not c.before.regions:

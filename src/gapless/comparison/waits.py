@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gapless.comparison.side import Side
+from gapless.comparison.side import Side, recorded
 from gapless.model.diff import WaitRow
 
 LEAST_MS, LEAST_SHARE = 0.005, 0.02
@@ -18,7 +18,8 @@ LEAST_MS, LEAST_SHARE = 0.005, 0.02
 
 def waits(before: Side, after: Side) -> list[WaitRow]:
     """Host waits and GPU idle time, what differs most first."""
-    longest = max(before.recorded_ms or 0.0, after.recorded_ms or 0.0)
+    old, new = recorded(before, after)
+    longest = max(old or 0.0, new or 0.0)
     rows = [*_moved(_rows(_host(before), _host(after), "host"), longest), *_rows(_gpu(before), _gpu(after), "gpu")]
     return sorted(rows, key=lambda r: (-abs(r.after_ms - r.before_ms), -(r.after_ms + r.before_ms), r.who, r.cause))
 
