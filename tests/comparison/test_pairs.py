@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from gapless.model.diff import Diff
+from gapless.render import numbers
+from gapless.render.html.diff import render_diff_html
 
 from .conftest import SHARED, Compared
 from .mirror import facts, mirrored
@@ -155,3 +157,11 @@ def test_what_was_promised_stands_beside_what_came(compared: Compared) -> None:
     told = [value for value in kept.values() if value is not None]
     assert sum(told) >= 0.8 * len(told), kept
     assert kept["position_upload"] is None, "nothing can be said where the verdict is open"
+
+
+@needs_pairs
+def test_page_and_text_show_the_same_times(compared: Compared) -> None:
+    diff = compare(compared, "bool_mask")
+    page = render_diff_html(diff)
+    for before, after in ((diff.before.recorded_ms, diff.after.recorded_ms), (diff.before.host_ms, diff.after.host_ms)):
+        assert f"{numbers.milliseconds(before)} → {numbers.milliseconds(after)}" in page

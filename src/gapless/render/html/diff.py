@@ -90,12 +90,12 @@ def _tiles(diff: Diff) -> list[Html]:
         ("step without the profiler", _arrow(a.unprofiled_ms, b.unprofiled_ms), "", a.unprofiled_ms),
         (
             "step, recorded",
-            _arrow(a.wall_ms, b.wall_ms),
+            _arrow(diff.before.recorded_ms, diff.after.recorded_ms),
             f"ratio {numbers.speedup(s.recorded)}" if s.recorded else "",
-            a.wall_ms,
+            diff.before.recorded_ms,
         ),
         ("GPU busy", _arrow(a.gpu_busy_ms, b.gpu_busy_ms), "", a.gpu_busy_ms),
-        ("host works", _arrow(a.host_work_ms, b.host_work_ms), "", a.host_work_ms),
+        ("host works", _arrow(diff.before.host_ms, diff.after.host_ms), "", diff.before.host_ms),
         ("noise", "" if s.noise is None else f"{s.noise * 100:.0f} %", "differences below mean nothing", s.noise),
     ]
     return [
