@@ -3,7 +3,7 @@
     t = gapless.load("trace.json.gz")      # a Trace: t.kernels, t.ops, t.syncs, t.gaps ... are lazy frames
     gapless.report(t)                      # shows itself in a notebook; .report, .to_dict()
     gapless.diff(before, after)            # two Traces: what a change really changed; .diff, .to_dict()
-    gapless.measure(fn)                    # with torch: honest GPU timing; also compare, profile, watch_syncs, streams
+    gapless.measure(fn)                    # with torch: honest GPU timing; also compare, profile, watch_syncs, preview_syncs, streams
 
 Importing the package loads nothing else: each name is fetched when it is first used. `__init__.pyi` has their types.
 """
@@ -20,6 +20,7 @@ _HOMES = {
     "measure": "gapless.runtime.timing",
     "compare": "gapless.runtime.timing",
     "watch_syncs": "gapless.runtime.syncs",
+    "preview_syncs": "gapless.runtime.syncs",
     "streams": "gapless.runtime",
 }
 """Public name -> the module it is fetched from on first use; those in `gapless.runtime` need torch."""

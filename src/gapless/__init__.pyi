@@ -3,6 +3,7 @@ from gapless.api import load as load
 from gapless.api import report as report
 from gapless.runtime import streams as streams
 from gapless.runtime.recorder.inline import profile as profile
+from gapless.runtime.syncs import preview_syncs as preview_syncs
 from gapless.runtime.syncs import watch_syncs as watch_syncs
 from gapless.runtime.timing import compare as compare
 from gapless.runtime.timing import measure as measure
