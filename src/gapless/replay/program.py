@@ -22,6 +22,7 @@ from gapless.analyses.causes import Cause
 from gapless.analyses.host import CALL, OP
 from gapless.analyses.host_states import AUTOGRAD, MAIN
 from gapless.analyses.study import Study
+from gapless.replay.event_waits import event_waits
 from gapless.tables.coding import codes
 from gapless.tables.intervals import Int, as_ns
 from gapless.tables.segments import Line, fill, overlay, split
@@ -310,7 +311,7 @@ def _activities(
     items = np.flatnonzero(first >= 0)
     rows = first[items]
     count = s.links.activity_count[item_call[items]]
-    span_end = _span_end(s, end)
+    span_end = ends_of_launches(s, end)
     lengths = []
     for calls in aligned:
         mine = s.links.first_activity[calls[items]] if calls.size == item_call.size else rows
@@ -322,38 +323,14 @@ def _activities(
     index = {pair: i for i, pair in enumerate(streams)}
     pairs = zip(device[rows].tolist(), stream[rows].tolist(), strict=True)
     act_stream = np.array([index[pair] for pair in pairs], dtype=np.int64)
-    after = _event_waits(s, item_call, items, rows, act_stream, start, end)
+    waits = _starts(s, np.flatnonzero(s.links.call_class == int(CallClass.WAIT_EVENT)))
+    after = event_waits(waits, _starts(s, item_call[items]), act_stream, start[rows], end[rows])
     return rows, items.astype(np.int64), act_stream, ns, count, after
 
 
-def _span_end(s: Study, end: Int) -> Int:
-    """Per call: the end of the last activity it launched."""
+def ends_of_launches(s: Study, end: Int) -> Int:
+    """Per call: the end of the last activity it launched, 0 where it launched none; `end` is per activity."""
     out = np.zeros(s.raw.calls.height, dtype=np.int64)
     rows = np.flatnonzero(s.links.launch_of >= 0)
     np.maximum.at(out, s.links.launch_of[rows], end[rows])
     return out
-
-
-def _event_waits(s: Study, item_call: Int, items: Int, rows: Int, act_stream: Int, start: Int, end: Int) -> Int:
-    """Which earlier activity on another stream must end before each activity starts?
-
-    Inferred where a `StreamWaitEvent` lies between this launch and the previous one on this stream: the last activity
-    launched before on another stream, if it really ended before this one started.
-    """
-    after = np.full(rows.size, -1, dtype=np.int64)
-    waits = np.flatnonzero(s.links.call_class == int(CallClass.WAIT_EVENT))
-    if waits.size == 0 or np.unique(act_stream).size < 2:
-        return after
-    wait_times = np.sort(_starts(s, waits))
-    call_start = _starts(s, item_call[items])
-    last_on: dict[int, int] = {}
-    for i in range(rows.size):
-        stream = int(act_stream[i])
-        since = call_start[last_on[stream]] if stream in last_on else 0
-        passed = np.searchsorted(wait_times, call_start[i]) > np.searchsorted(wait_times, since)
-        if passed:
-            others = [j for other, j in last_on.items() if other != stream and end[rows[j]] <= start[rows[i]] + 2_000]
-            if others:
-                after[i] = max(others, key=lambda j: int(end[rows[j]]))
-        last_on[stream] = i
-    return after
