@@ -29,7 +29,15 @@ def test_gpu_bound_kernel():
     assert m.ok
 
 
-@pytest.mark.parametrize("delay_us", [0, 20, 50, 100, 200])
+@pytest.mark.parametrize("kernel_us", [0.9, 3.0, 40.0])
+def test_short_calls_share_an_interval_long_enough_for_the_events_own_time(kernel_us: float):
+    gpu = FakeGpu()
+    m = run(lambda: gpu.launch(kernel_us), gpu)
+    assert m["t_gpu"].us * m["t_gpu"].calls_per_sample >= 395
+    assert m["t_gpu"].us == pytest.approx(kernel_us + GAP_US, rel=0.01)
+
+
+@pytest.mark.parametrize("delay_us", [0, 50, 200, 500])
 def test_gpu_time_does_not_depend_on_host_delay(delay_us: float):
     gpu = FakeGpu()
 

@@ -10,7 +10,7 @@ from torch.profiler import ProfilerActivity, profile
 from gapless.runtime.timing.backend import KernelTime, UnavailableError
 from gapless.runtime.timing.blocker import HOLD_NAMES
 
-__all__ = ["is_kernel", "record_kernels", "was_used"]
+__all__ = ["is_kernel", "record_device", "record_kernels", "was_used"]
 
 _used = False
 
@@ -29,8 +29,8 @@ def is_kernel(name: str) -> bool:
     return not name.startswith(("Memcpy", "Memset"))
 
 
-def record_kernels(work: Callable[[], None]) -> list[KernelTime]:
-    """Run `work` (which ends synchronised) under the profiler; its device activities in time order."""
+def record_device(work: Callable[[], None]) -> list[KernelTime]:
+    """Run `work` (which ends synchronised) under the profiler; all that the device did in time order, blockers too."""
     global _used
     _used = True
     with warnings.catch_warnings(), profile(activities=[ProfilerActivity.CUDA]) as recorder:
@@ -44,10 +44,12 @@ def record_kernels(work: Callable[[], None]) -> list[KernelTime]:
         for event in results.events()
         if str(event.device_type()).endswith((".CUDA", ".HIP")) and not _is_annotation(event)
     ]
-    return sorted(
-        (r for r in records if not r.name.startswith(HOLD_NAMES) and "spin_kernel" not in r.name),
-        key=lambda r: r.start_ns,
-    )
+    return sorted(records, key=lambda r: r.start_ns)
+
+
+def record_kernels(work: Callable[[], None]) -> list[KernelTime]:
+    """`record_device` without what gapless itself put on the device."""
+    return [r for r in record_device(work) if not r.name.startswith(HOLD_NAMES) and "spin_kernel" not in r.name]
 
 
 def _is_annotation(event: object) -> bool:
