@@ -1,6 +1,6 @@
 """Do the sync watch, the race guard and the stream helpers keep their promises on a real GPU?
 
-Run as `PYTHONPATH=src python benchmarks/gpu/syncs_h200.py`; a short table on stdout, everything as JSON to $OUT.
+Run as `PYTHONPATH=src python benchmarks/gpu/syncs_h200.py [part ...]`; a short table on stdout, everything as JSON to $OUT.
 """
 
 from __future__ import annotations
@@ -528,7 +528,8 @@ def scripts():
 def tests():
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/docs/test_sync_guide.py",
-         "tests/runtime/streams", "tests/runtime/syncs", "tests/model/test_sync_fixes.py", "-x", "--maxfail=10"],
+         "tests/runtime/streams", "tests/runtime/syncs", "tests/runtime/timing/test_gpu.py",
+         "tests/model/test_sync_fixes.py", "--maxfail=10"],
         cwd=ROOT, check=False, capture_output=True, text=True, timeout=200,
     )  # fmt: skip
     put("pytest", done.stdout[-2500:])
@@ -536,9 +537,11 @@ def tests():
 
 def main():
     put("machine", {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda})
-    for part in (costs, coverage, races, prefetching, correctness, threads_and_autograd, exceptions, rewrites,
-                 transformer, compiled,
-                 scripts, tests):  # fmt: skip
+    parts = (costs, coverage, races, prefetching, correctness, threads_and_autograd, exceptions, rewrites,
+             transformer, compiled, scripts, tests)  # fmt: skip
+    for part in parts:
+        if sys.argv[1:] and part.__name__ not in sys.argv[1:]:
+            continue
         begin = time.perf_counter()
         try:
             part()
