@@ -173,6 +173,41 @@ def test_allow_list_by_line_function_kind_and_fix(gpu):
         assert len(report.allowed) == 1, entry
 
 
+@pytest.mark.parametrize(("value", "raises"), [("raise", True), (" Raise ", True), ("report", False), ("", True)])
+def test_the_environment_overrides_what_the_code_says(gpu, monkeypatch, value, raises):
+    written = "report" if value.strip() else "raise"
+    watch = gpu.watch(on="raise" if value == "report" else written, warmup=0)
+    monkeypatch.setenv("GAPLESS_SYNCS", value)
+    try:
+        with watch:
+            torch.empty((), device=GPU).item()
+    except HiddenSyncError:
+        assert raises
+    else:
+        assert not raises
+        assert len(watch.report().hidden) == 1
+
+
+def test_the_environment_switches_watches_off_and_on_again(gpu, monkeypatch):
+    monkeypatch.setenv("GAPLESS_SYNCS", "off")
+    watch = gpu.watch(on="raise", warmup=0)
+    with watch:
+        assert torch.overrides._get_current_function_mode() is None
+        torch.empty((), device=GPU).item()
+    report = watch.report()
+    assert report.hidden == [] and report.layers == ""
+    assert "GAPLESS_SYNCS=off" in report.text()
+    monkeypatch.delenv("GAPLESS_SYNCS")
+    with pytest.raises(HiddenSyncError), watch:
+        torch.empty((), device=GPU).item()
+
+
+def test_a_switch_that_is_none_is_refused_in_one_line(gpu, monkeypatch):
+    monkeypatch.setenv("GAPLESS_SYNCS", "loud")
+    with pytest.raises(UsageError, match="'loud' is not off, report, warn or raise"), gpu.watch():
+        pass
+
+
 def test_raise_stops_at_the_op_and_names_line_and_fix(gpu):
     x = torch.empty(4, device=GPU)
     reached = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Literal
 
@@ -14,6 +14,17 @@ from gapless.runtime.syncs.frames import Site
 from gapless.runtime.syncs.record import Wait
 
 Action = Literal["report", "warn", "raise"]
+
+SWITCH = "GAPLESS_SYNCS"
+"""Environment variable: off, report, warn or raise, for every watch of the process whatever its code says."""
+
+
+def switched(on: Action, environ: Mapping[str, str]) -> Action | Literal["off"]:
+    """What the environment makes of a watch that its code sets to `on`."""
+    value = environ.get(SWITCH, "").strip().lower()
+    if value not in ("", "off", "report", "warn", "raise"):
+        raise UsageError(f"{SWITCH}={value!r} is not off, report, warn or raise: set one of them, or unset it")
+    return value or on  # type: ignore[return-value]
 
 
 class HiddenSyncError(GateBreachedError):

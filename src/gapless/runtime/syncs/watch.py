@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import warnings
@@ -19,7 +20,7 @@ from gapless.runtime.syncs.debug_mode import DebugModeLayer
 from gapless.runtime.syncs.explicit import ExplicitCalls
 from gapless.runtime.syncs.findings import Overhead, SyncReport
 from gapless.runtime.syncs.fixes import is_explicit
-from gapless.runtime.syncs.gate import Action, Gate
+from gapless.runtime.syncs.gate import SWITCH, Action, Gate, switched
 from gapless.runtime.syncs.layers import OpLayer, SourceLayer
 from gapless.runtime.syncs.merge import merge
 from gapless.runtime.syncs.overhead import cost_per_call_ns
@@ -59,9 +60,10 @@ class SyncWatch(ContextDecorator):
         self._stack: ExitStack | None = None
         self._clear()
 
-    def _clear(self) -> None:
+    def _clear(self, on: Action | None = None) -> None:
+        allow, budget, written, warmup = self._settings
         self._recorder = Recorder(deps=self._deps)
-        self._gate = Gate(*self._settings)
+        self._gate = Gate(allow, budget, on or written, warmup)
         self._recorder.on_wait = self._gate.on_wait
         self._guard: RaceGuard | None = None
         self._source: SourceLayer | None = None
@@ -76,9 +78,13 @@ class SyncWatch(ContextDecorator):
     def __enter__(self) -> SyncWatch:
         if self._stack is not None:
             raise UsageError("this watch is already running: use one watch for each `with`")
-        self._clear()
+        on = switched(self._settings[2], os.environ)
+        self._clear(None if on == "off" else on)
         with ExitStack() as stack:
-            self._start(stack)
+            if on == "off":
+                self._notes.append(f"{SWITCH}=off: nothing was watched")
+            else:
+                self._start(stack)
             self._stack = stack.pop_all()
         self._begin_ns = time.perf_counter_ns()
         return self
@@ -91,7 +97,7 @@ class SyncWatch(ContextDecorator):
         self._recorder.close(self._recorder.local.state)
         if stack is not None:
             stack.close()
-        self._per_call_ns = self._measure_cost()
+        self._per_call_ns = self._measure_cost() if self._active else 0.0
         if kind is not None:
             return
         if self._gate.on == "raise":
