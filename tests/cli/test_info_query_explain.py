@@ -109,3 +109,9 @@ def test_explain_of_an_unknown_code() -> None:
     code = next(iter(PAGES))
     assert f"did you mean {code}" in one_line(gapless("explain", code[:-1]))
     assert "lists them" in one_line(gapless("explain", "zzzzzz"))
+
+
+def test_names_are_text_to_a_query() -> None:
+    rows = json.loads(query("select name || '!' as n from calls where name like '%Launch%'", "--format", "json"))
+    assert rows
+    assert all("Launch" in row["n"] and row["n"].endswith("!") for row in rows)

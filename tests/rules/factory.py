@@ -140,6 +140,11 @@ class Script:
         self.now = max(self.now + 3, *self.free.values(), 0) + 3
         self._event("cuda_runtime", "cudaDeviceSynchronize", start, self.now - start)
 
+    def call(self, name: str, us: float) -> None:
+        """A runtime call that launches nothing."""
+        self._event("cuda_runtime", name, self.now, us)
+        self.now += us
+
     def python(self, us: float) -> None:
         """Python without any recorded event."""
         self.now += us
@@ -154,11 +159,20 @@ class Script:
 
 def record(step: Callable[[Script], None], *, steps: int = 4, shapes: bool = True, device: object = H200) -> RawTrace:
     """The trace of so many steps."""
+
+    def program(script: Script) -> None:
+        for number in range(steps):
+            with script.mark(f"ProfilerStep#{number}"):
+                step(script)
+            script.now += 20
+
+    return window(program, shapes=shapes, device=device)
+
+
+def window(program: Callable[[Script], None], *, shapes: bool = True, device: object = H200) -> RawTrace:
+    """The trace of a program that marks its own steps, if any."""
     script = Script(shapes=shapes)
-    for number in range(steps):
-        with script.mark(f"ProfilerStep#{number}"):
-            step(script)
-        script.now += 20
+    program(script)
     script.synchronize()
     whole = {"schemaVersion": 1, "deviceProperties": [device], "traceEvents": script.events}
     with tempfile.TemporaryDirectory() as folder:

@@ -17,12 +17,15 @@ from gapless.tables.intervals import as_ns
 
 SKEW_NOTE_NS = 50_000
 GRAPH_SIBLING_SHARE = 0.9
+START_UP_CALL_NS = 100_000_000
+"""A runtime call that neither waits nor queues takes microseconds; creating a context or loading a module, up to seconds."""
+START_UP_SHARE = 0.1
 
 
 def trust_checks(s: Study) -> list[TrustCheck]:
     """All checks, in a fixed order."""
     return [
-        _records(s), _gpu_stops_early(s), _graphs(s), _untraced(s), _cold(s), _artifacts(s), _skew(s), _blocking(s),
+        _records(s), _gpu_stops_early(s), _graphs(s), _cold(s), _untraced(s), _artifacts(s), _skew(s), _blocking(s),
         _unlinked(s), _flags(s), _reading(s),
     ]  # fmt: skip
 
@@ -100,6 +103,14 @@ def _cold(s: Study) -> TrustCheck:
         if w and not w.startswith(("closes", "--step"))
     ]
     if s.steps.thread is None:
+        starting = _start_up_ns(s)
+        length = int(s.steps.until[0] - s.steps.start[0])
+        if starting > START_UP_SHARE * max(length, 1):
+            return TrustCheck(
+                "cold-step", "warn",
+                f"the window holds the program's start: {starting / 1e9:.1f} of its {length / 1e9:.1f} s pass in single "
+                "calls that create contexts, load kernels or allocate for the first time. Record after some warm-up steps.",
+            )  # fmt: skip
         return TrustCheck(
             "cold-step", "unknown",
             "no ProfilerStep in the file: the whole window is taken as one step. Record with schedule(...) and prof.step(), "
@@ -109,9 +120,24 @@ def _cold(s: Study) -> TrustCheck:
         return TrustCheck(
             "cold-step", "unknown", "one recorded step cannot be compared with others; record three or more"
         )
+    used = s.steps.used_indices()
+    if used and all(s.steps.why[index] for index in used):
+        return TrustCheck(
+            "cold-step", "warn",
+            f"no warm step is recorded ({cold[0] if cold else 'only the closing one'}): the times hold start-up work. "
+            "Record three or more steps after some warm-up.",
+        )  # fmt: skip
     if cold:
         return TrustCheck("cold-step", "note", "left out of the numbers: " + "; ".join(cold[:3]))
     return TrustCheck("cold-step", "ok", f"{s.steps.count} steps, none cold")
+
+
+def _start_up_ns(s: Study) -> int:
+    """Time in single calls too long for anything but a first use: no wait, no full queue, `START_UP_CALL_NS` or more."""
+    dur = as_ns(s.raw.calls["dur_ns"].to_numpy())
+    single = ~s.blocking & ~s.launches.queue_full & (dur >= START_UP_CALL_NS)
+    single |= (s.links.call_class == int(CallClass.FREE)) & (dur >= START_UP_CALL_NS)
+    return int(dur[single].sum())
 
 
 def _artifacts(s: Study) -> TrustCheck:

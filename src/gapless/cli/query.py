@@ -77,10 +77,16 @@ def _by_name(target: str | None) -> str:
 
 def _execute(path: str, args: argparse.Namespace) -> pl.DataFrame:
     import polars as pl
+    from polars import selectors
 
     from gapless.cli.reading import load
 
-    frames = load(path, args).frames_by_name()
+    # Names as text, so that LIKE and || work; lazily, so that only what the query reads is converted.
+    named = selectors.enum()
+    frames = {
+        name: frame.lazy().with_columns(named.cast(pl.String))
+        for name, frame in load(path, args).frames_by_name().items()
+    }
     try:
         return pl.SQLContext(frames=frames).execute(args.sql, eager=True)
     except pl.exceptions.PolarsError as error:

@@ -33,6 +33,7 @@ QUIET, NOISY = 0.25, 0.45
 it is mostly the profiler's and the least of each piece counts; from `NOISY` on the host itself is contended (loader
 workers, other jobs) and the mean is what a user pays; in between the share of the excess grows evenly."""
 SILENT_NS = 200_000
+COMPLETE_SHARE = 0.8
 NONE, STREAM, DEVICE = 0, 1, 2
 """What an item waits for before it returns: nothing, its stream, its device."""
 
@@ -127,11 +128,15 @@ def build_program(s: Study) -> Program | None:
 
 
 def replayable_steps(s: Study) -> list[int]:
-    """Steps whose host side is complete and warm: the used ones, and the last one unless it is cold."""
+    """Steps whose host side is complete and warm: the used ones, and the last one unless it is cold or was cut short
+    (fewer than `COMPLETE_SHARE` of the launches of a used step)."""
     steps = s.steps
     chosen = steps.used_indices()
     last = steps.count - 1
-    if last not in chosen and steps.count > 1 and steps.why[last].startswith("closes"):
+    launching = steps.step_of_call[s.links.first_activity >= 0]
+    launches = np.bincount(launching[launching >= 0], minlength=steps.count)
+    complete = bool(chosen) and launches[last] >= COMPLETE_SHARE * float(np.median(launches[chosen]))
+    if last not in chosen and complete and steps.count > 1 and steps.why[last].startswith("closes"):
         chosen.append(last)
     return chosen
 

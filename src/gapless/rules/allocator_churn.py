@@ -32,6 +32,7 @@ from gapless.tables.intervals import Int, as_ns
 CODE = KIND = "allocator-churn"
 RUN_GAP_NS = 100_000
 MANY_FREES = 8
+LONG_CALLS = 3
 
 FIX = """\
 # Remove torch.cuda.empty_cache() (and gc.collect()) from the loop: the caching allocator reuses freed memory by itself.
@@ -53,18 +54,18 @@ def check(c: Context) -> Outcome:
     calls = np.flatnonzero(np.isin(s.links.call_class, kinds) & np.isin(s.steps.step_of_call, c.counted_steps))
     if calls.size == 0:
         return Clean()
+    dur = as_ns(s.raw.calls["dur_ns"].to_numpy())[calls]
     steps = np.unique(s.steps.step_of_call[calls])
     if len(c.counted_steps) > 1 and steps.size * 2 <= len(c.counted_steps):
         return Clean()
     one_window = s.steps.thread is None or len(c.counted_steps) == 1
-    # One window cannot show that allocations recur; frees and allocations in it are mostly first use.
-    if one_window and (s.links.call_class[calls] == int(CallClass.FREE)).sum() < MANY_FREES:
+    # One window cannot show that allocations recur; in it few frees, or few long calls, are first use.
+    if one_window and ((s.links.call_class[calls] == int(CallClass.FREE)).sum() < MANY_FREES or _first_use(dur)):
         return Clean()
     rows = s.links.forest.of_call[calls]
     base = c.in_base(rows)
     if base.size == 0:
         return Clean()
-    dur = as_ns(s.raw.calls["dur_ns"].to_numpy())[calls]
     frees = int((s.links.call_class[calls] == int(CallClass.FREE)).sum())
     start, end = _runs(c, base)
     return Found(
@@ -81,6 +82,11 @@ def check(c: Context) -> Outcome:
         cautious=lambda program: _half(program, start, end),
         assumptions=["the host work between consecutive frees is the emptying of the cache"],
     )
+
+
+def _first_use(dur: Int) -> bool:
+    """Do the longest `LONG_CALLS` calls hold more than half of the time? What recurs is spread evenly."""
+    return bool(np.sort(dur)[-LONG_CALLS:].sum() * 2 > dur.sum())
 
 
 def _runs(c: Context, rows: Int) -> tuple[Int, Int]:

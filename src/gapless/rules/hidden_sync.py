@@ -64,7 +64,7 @@ def check(c: Context) -> Outcome:
     )
     fix = fix_for(_chain_below(c, int(base[0])))
     return Found(
-        f"{main} makes the host wait for the GPU {count:.0f} time{'s' if count > 1.5 else ''} a step",
+        f"{_said(main, len(names))} the host wait for the GPU {count:.0f} time{'s' if count > 1.5 else ''} a step",
         c.sites(rows),
         _replaced(c, base),
         [
@@ -79,6 +79,10 @@ def check(c: Context) -> Outcome:
         assumptions=["a size-dependent operation becomes one element-wise kernel over the same data",
                      *([fix.note] if fix and fix.note else [])],
     )  # fmt: skip
+
+
+def _said(main: str, ops: int) -> str:
+    return f"{main} makes" if ops == 1 else f"{main} and {ops - 1} more op{'s' if ops > 2 else ''} make"
 
 
 GENERIC_FIX = """\
