@@ -3,7 +3,7 @@
 Every thread's forest is flattened to a line of innermost events; each piece has a cause (see `causes`). Overhead rows
 of the recorder are laid over the thread whose call they overlap. The main thread and the autograd threads take turns
 (`loss.backward()` is an empty stretch on the main thread while the autograd thread works), so a *shared* line exists
-for each of them: its own ops and calls first, then the other's, then its own Python.
+for each of them: its own ops, calls and overheads first, then the other's, then its own Python.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ def host_states(
         busy.append((line[0][keep], line[1][keep], cause_of_row[line[2][keep]]))
     for thread, top in _overhead_lines(raw, innermost).items():
         causes[thread] = overlay(top, causes[thread])
+        busy[thread] = overlay(top, busy[thread])
     partners = [t for t, role in enumerate(roles) if role in (MAIN, AUTOGRAD)]
     shared = [
         _share(causes[t], busy[t], [busy[p] for p in partners if p != t], causes[main]) if t in partners else causes[t]
