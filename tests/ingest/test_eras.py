@@ -119,14 +119,14 @@ def test_peer_copies_and_moved_lanes():
 
 
 def test_sync_records_say_minus_one_for_no_stream():
-    def sync(name: str, tid: int, **args: object) -> dict:
-        return span("cuda_sync", name, 1, 1, 0, tid, device=0, **args)
+    def sync(name: str, ts: int, tid: int, **args: object) -> dict:
+        return span("cuda_sync", name, ts, 1, 0, tid, device=0, **args)
 
     raw = read_events(
         kernel("k", 1, 1),
-        sync("Context Sync", 1, stream=4294967295, correlation=5),
-        sync("Stream Sync", 1_000_007, correlation=6),
-        sync("Event Sync", 1, stream=-1, wait_on_stream=7, wait_on_cuda_event_record_corr_id=-1),
+        sync("Context Sync", 1, 1, stream=4294967295, correlation=5),
+        sync("Stream Sync", 2, 1_000_007, correlation=6),
+        sync("Event Sync", 3, 1, stream=-1, wait_on_stream=7, wait_on_cuda_event_record_corr_id=-1),
     )
     assert raw.gpu_syncs.select("stream", "wait_on_stream", "wait_on_record_correlation").rows() == [
         (-1, None, None), (7, None, None), (-1, 7, -1),

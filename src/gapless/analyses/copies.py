@@ -126,7 +126,7 @@ def copy_stats(activities: pl.DataFrame) -> pl.DataFrame:
             pl.col("exposed_ns").sum(),
         )
         .with_columns(gbs=pl.when(pl.col("total_ns") > 0).then(pl.col("bytes") / pl.col("total_ns")))
-        .sort("total_ns", "direction", "host_memory", "op_name", descending=[True, False, False, False])
+        .sort("total_ns", "direction", "host_memory", "op_name", "inferred", descending=[True, *[False] * 4])
     )
 
 

@@ -127,8 +127,8 @@ def launcher_names(raw: RawTrace, links: Links) -> pl.DataFrame:
     """For each activity: its launch call, op, top op and the op's shapes (columns `call`, `op`, `top_op` rows, and
     `op_name`, `top_op_name`, `input_dims`, `input_types`, `concrete_inputs`); null where unlinked."""
     call = links.launch_of
-    op = np.where(call >= 0, links.op_of_call[np.maximum(call, 0)], -1)
-    top = np.where(call >= 0, links.top_op_of_call[np.maximum(call, 0)], -1)
+    # Row -1, no launch, takes the -1 appended; a file may hold GPU work alone.
+    op, top = (np.append(column, -1)[call] for column in (links.op_of_call, links.top_op_of_call))
     rows = pl.Series("row", op).replace(-1, None)
     tops = pl.Series("row", top).replace(-1, None)
     taken = raw.ops.select("name", "input_dims", "input_types", "concrete_inputs")

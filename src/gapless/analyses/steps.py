@@ -81,7 +81,7 @@ def find_steps(raw: RawTrace, links: Links, pattern: str | None = None) -> Steps
     if thread is not None:
         step_of_call = np.where(call_start >= end[-1], -1, step_of_call)
     launch = links.launch_of
-    step_of_activity = np.where(launch >= 0, step_of_call[np.maximum(launch, 0)], -1)
+    step_of_activity = np.append(step_of_call, -1)[launch]  # row -1, no launch, is the one appended
     if thread is None:
         # Without markers everything recorded is the one step, backlog included.
         step_of_activity = np.zeros_like(step_of_activity)

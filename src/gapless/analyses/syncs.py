@@ -233,6 +233,8 @@ def _idle_after(raw: RawTrace, device: Int, at: Int) -> Int:
         rows = np.flatnonzero(device == one)
         here = a_device == one
         begin, finish = merge(start[here], end[here])
+        if begin.size == 0:
+            continue  # work of no duration alone makes nobody busy
         spot = np.searchsorted(begin, at[rows], side="right")
         busy = (spot > 0) & (at[rows] < finish[np.maximum(spot - 1, 0)])
         following = begin[np.minimum(spot, begin.size - 1)]

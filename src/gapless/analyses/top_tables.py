@@ -88,7 +88,7 @@ def _copies(s: Study, activities: pl.DataFrame) -> list[dict[str, Any]]:
             size=pl.col("size_bytes").sum(),
             exposed=pl.col("exposed").sum(),
         )
-        .sort("total_ns", "name", descending=[True, False])
+        .sort("total_ns", "name", "top_op_name", descending=[True, False, False], nulls_last=True)
         .head(MOST_ROWS)
     )
     return [

@@ -14,6 +14,7 @@ from gapless.ingest import series
 from gapless.ingest.events import MISSING, CollectiveArgs, TritonArgs
 from gapless.ingest.gather import Rows
 from gapless.ingest.lenient import JSON_PROBLEMS, loads, plain, struct_from
+from gapless.ingest.order import row_order
 from gapless.ingest.raw import empty_frame
 from gapless.model import schema
 
@@ -28,6 +29,10 @@ class Lanes:
         self.tid = [_label(tid) for _, tid in lanes]
         self._pid_number = np.array([_number(text) for text in self.pid] or [0], dtype=np.int64)
         self._tid_number = np.array([_number(text) for text in self.tid] or [0], dtype=np.int64)
+
+    def label(self, lane: int) -> tuple[str, str]:
+        """The (pid, tid) of a lane code, as text."""
+        return self.pid[lane], self.tid[lane]
 
     def device(self, lane: NDArray[np.int32], own: I64 | None = None) -> I64:
         """The device index: from the event's args where it has one, else its pid, else -1."""
@@ -73,21 +78,6 @@ def _order(label: str) -> tuple[int, int, str]:
     return (0, number, label) if str(number) == label else (1, 0, label)
 
 
-def in_order(key: NDArray[Any], rows: Rows) -> I64 | None:
-    """The order by (key, start, longest first, file order); None if the rows have it already."""
-    if len(rows) < 2:
-        return None
-    before, after = slice(None, -1), slice(1, None)
-    same = key[before] == key[after]
-    tie = same & (rows.start[before] == rows.start[after])
-    wrong = (
-        (key[before] > key[after])
-        | (same & (rows.start[before] > rows.start[after]))
-        | (tie & (rows.dur[before] < rows.dur[after]))
-    )
-    return np.lexsort((-rows.dur, rows.start, key)) if wrong.any() else None
-
-
 class Assembler:
     """Builds frames from rows; holds what all tables share: names, texts, lanes and the origin."""
 
@@ -114,7 +104,7 @@ class Assembler:
         return pl.Series("thread", self.thread_of[rows.lane])
 
     def _sorted(self, rows: Rows, key: NDArray[Any]) -> Rows:
-        order = in_order(key, rows)
+        order = row_order(key, rows, self.names, self.texts, self.lanes.label)
         return rows if order is None else rows.take(order)
 
     def threads(self, names: Mapping[tuple[str, str], str]) -> pl.DataFrame:

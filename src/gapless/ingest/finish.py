@@ -60,7 +60,7 @@ def finish(
     lanes = Lanes(lane_keys)
     rows = {table: gather(chunks, groups) for table, groups in _TABLES.items()}
     rows, senseless = set_aside(rows, names)
-    refused = [item for chunk in chunks for item in chunk.refused] + senseless
+    refused = sorted([item for chunk in chunks for item in chunk.refused] + senseless)
     note_refused(refused, issues)
     note_oddities(chunks, names, issues)
     if not any(len(r) for table, r in rows.items() if table != "markers"):

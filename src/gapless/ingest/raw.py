@@ -13,7 +13,7 @@ from gapless.model.schema import DType, Table
 @dataclass(frozen=True, slots=True)
 class RawTrace:
     """One trace as read: frames named as in `model.schema`, rows of `ops`, `frames`, `calls`, `activities` sorted by
-    (thread or device, start_ns, -dur_ns, file order)."""
+    (thread or device, start_ns, -dur_ns, then as `ingest.order` says)."""
 
     meta: TraceMeta
     threads: pl.DataFrame

@@ -92,7 +92,7 @@ def predict(s: Study) -> Prediction:
     measured = measured_baseline(s)
     factor = 1.0 if measured is None or unprofiled.period_ns <= 0 else measured * 1e6 / unprofiled.period_ns
     return Prediction(
-        _withheld(s, check),
+        _withheld(s, check, unprofiled),
         program,
         clean,
         counts,
@@ -111,11 +111,13 @@ def _nothing(why: str, machine: Machine) -> Prediction:
     return Prediction(why, None, None, None, Costs(), 1.0, machine, None, None, 1.0, None, None)
 
 
-def _withheld(s: Study, check: float | None) -> str:
+def _withheld(s: Study, check: float | None, unprofiled: Run) -> str:
     if s.raw.activities.height == 0:
         return "no GPU work is recorded, so nothing can be replayed"
     if launches_block(s):
         return "CUDA_LAUNCH_BLOCKING=1 was set while recording"
+    if unprofiled.period_ns < 1.0:
+        return "the step to be replayed did nothing that takes time"
     if s.lost.launches and s.lost.without_record.size > 0.1 * s.lost.launches:
         return f"{s.lost.without_record.size} of {s.lost.launches} launches have no GPU record"
     device = s.busiest
