@@ -9,12 +9,13 @@ and graph launches count. A stretch is lost when at least `RUN` launches in a ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gapless.analyses.call_names import CallClass, base_name
 from gapless.analyses.links import Links
+from gapless.analyses.steps import Steps
 from gapless.ingest.raw import RawTrace
 from gapless.tables.coding import matches
 from gapless.tables.intervals import Int, Set, as_ns, contains, merge
@@ -62,6 +63,25 @@ def find_lost(raw: RawTrace, links: Links) -> LostRecords:
             # Until the next launch that was recorded, the GPU may have worked unseen.
             finishes.append(start[order[last]] if last < order.size else end[order[last - 1]])
     return LostRecords(launches[empty], merge(as_ns(begins), as_ns(finishes)), int(launches.size), captured)
+
+
+def leave_out_lossy(steps: Steps, lost: LostRecords, raw: RawTrace) -> Steps:
+    """The steps, those that launched part of a lost stretch not used: their counts and times would be too small.
+
+    As long as one whole step remains; where all lost records, all stay used.
+    """
+    start = as_ns(raw.calls["start_ns"].to_numpy())
+    launches = lost.without_record[contains(lost.stretches, start[lost.without_record])]
+    of_step = steps.step_of_call[launches]
+    missing = np.bincount(of_step[of_step >= 0], minlength=steps.count)
+    used = steps.used & (missing == 0)
+    if steps.thread is None or not used.any() or (used == steps.used).all():
+        return steps
+    why = [
+        reason or (f"{count} of its launches have no GPU record" if count else "")
+        for reason, count in zip(steps.why, missing.tolist(), strict=True)
+    ]
+    return replace(steps, used=used, why=why)
 
 
 def _captures(raw: RawTrace, start: Int, end: Int) -> Set:

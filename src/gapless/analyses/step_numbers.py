@@ -2,7 +2,8 @@
 
 Counts go by launch: an activity belongs to the step that launched it. GPU busy time is the union of activities of the
 busiest device inside the step's interval (see `accounting`). Host work is time on the stepping threads in which nobody
-blocks. With fewer than one complete step a number is None, never zero.
+blocks. With fewer than one complete step a number is None, never zero; so are kernels and copies of a file without GPU
+records, whose launches are counted by their calls.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from gapless.analyses.accounting import COMMUNICATION, COMPUTE, COPY
 from gapless.analyses.blocking import Origin
-from gapless.analyses.call_names import CallClass
+from gapless.analyses.call_names import LAUNCHES, CallClass
 from gapless.analyses.causes import Cause
 from gapless.analyses.study import Study
 from gapless.model.report import StepNumbers
@@ -72,13 +73,14 @@ def _counts(s: Study, chosen: list[int]) -> dict[str, float | None]:
     step_a, step_c = s.steps.step_of_activity, s.steps.step_of_call
     kind = s.raw.activities["kind"]
     kernel, copy = matches(kind, lambda k: k == "kernel"), matches(kind, lambda k: k == "memcpy")
-    launched = s.links.first_activity >= 0
+    has_gpu = s.raw.activities.height > 0
+    launched = s.links.first_activity >= 0 if has_gpu else np.isin(s.links.call_class, [int(k) for k in LAUNCHES])
     graph = launched & (s.links.call_class == int(CallClass.GRAPH_LAUNCH))
     own = s.origin[s.syncs.call] == int(Origin.PROFILER)
     syncs = np.zeros(s.raw.calls.height, dtype=bool)
     syncs[s.syncs.call[~own]] = True
     size = as_ns(s.raw.activities["size_bytes"].fill_null(0).to_numpy())
-    if s.raw.activities.height == 0 and s.raw.calls.height == 0:
+    if not has_gpu and s.raw.calls.height == 0:
         return {}
 
     def per_step(step: Int, flag: NDArray[np.bool_], weight: Int | None = None) -> float | None:
@@ -86,11 +88,15 @@ def _counts(s: Study, chosen: list[int]) -> dict[str, float | None]:
         total = np.bincount(step[rows], weights=None if weight is None else weight[rows], minlength=s.steps.count)
         return float(np.median(total[chosen])) if chosen else None
 
-    return {
+    calls = {
         "launches": per_step(step_c, launched),
-        "kernels": per_step(step_a, kernel),
         "graph_launches": per_step(step_c, graph),
         "syncs": per_step(step_c, syncs),
+    }
+    if not has_gpu:
+        return calls
+    return calls | {
+        "kernels": per_step(step_a, kernel),
         "copies": per_step(step_a, copy),
         "copy_bytes": per_step(step_a, copy, size),
     }

@@ -14,7 +14,7 @@ from gapless.analyses.causes import Cause
 from gapless.analyses.host_states import AUTOGRAD, MAIN, HostStates, call_causes, host_states
 from gapless.analyses.launches import Launches, launch_figures
 from gapless.analyses.links import Links, link
-from gapless.analyses.lost import LostRecords, find_lost
+from gapless.analyses.lost import LostRecords, find_lost, leave_out_lossy
 from gapless.analyses.steps import Steps, find_steps, mark_cold, pick_step
 from gapless.analyses.syncs import Syncs, explain_syncs
 from gapless.ingest.raw import RawTrace
@@ -73,11 +73,11 @@ def study(raw: RawTrace, options: StudyOptions | None = None) -> Study:
     causes = call_causes(links, blocking, launches.queue_full, origin == int(Origin.PROFILER))
     states = host_states(raw, links, steps.thread, gc_pauses(raw), causes)
     work, compiling, loading = _work_per_step(states, steps)
-    steps = mark_cold(steps, work, compiling, loading)
+    lost = find_lost(raw, links)
+    steps = leave_out_lossy(mark_cold(steps, work, compiling, loading), lost, raw)
     if chosen.step is not None:
         steps = pick_step(steps, chosen.step)
     syncs = explain_syncs(raw, links, blocking)
-    lost = find_lost(raw, links)
     result = Study(raw, chosen, links, steps, states, launches, blocking, origin, syncs, lost, {}, work)
     return replace(result, devices=_devices(result))
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gapless.analyses.blocking import Origin
-from gapless.analyses.call_names import CallClass
+from gapless.analyses.call_names import LAUNCHES, CallClass
 from gapless.analyses.copies import copy_traits
 from gapless.comparison.side import Side
 from gapless.model.diff import CountRow, SyncSiteRow
@@ -96,15 +96,12 @@ def _streams(side: Side) -> int:
     return int(np.unique(as_ns(activities["stream"].to_numpy())[rows]).size)
 
 
-_LAUNCHES = (CallClass.LAUNCH, CallClass.GRAPH_LAUNCH, CallClass.MEMSET, CallClass.COPY)
-
-
 def _calls(side: Side) -> dict[str, float]:
     s = side.s
     step = s.steps.step_of_call
     launched = s.links.first_activity >= 0
     if not side.has_gpu:
-        launched = np.isin(s.links.call_class, [int(k) for k in _LAUNCHES])
+        launched = np.isin(s.links.call_class, [int(k) for k in LAUNCHES])
     own = s.origin[s.syncs.call] == int(Origin.PROFILER)
     waits = np.zeros(s.raw.calls.height, dtype=bool)
     waits[s.syncs.call[~own]] = True

@@ -47,7 +47,7 @@ class _Work:
 def self_check(s: Study, machine: Machine) -> float | None:
     """The largest relative error of the replayed ends of GPU work; None where no launch is linked."""
     calls = _relevant(s)
-    if calls.size == 0:
+    if calls.size == 0 or s.raw.activities.height == 0:
         return None
     start = as_ns(s.raw.calls["start_ns"].to_numpy())[calls]
     end = start + as_ns(s.raw.calls["dur_ns"].to_numpy())[calls]
