@@ -140,6 +140,21 @@ class Script:
         self.now = max(self.now + 3, *self.free.values(), 0) + 3
         self._event("cuda_runtime", "cudaDeviceSynchronize", start, self.now - start)
 
+    def wait_for_copy(self, size: int = 4, us: float = 1.0) -> None:
+        """Copy a value to the host and wait for it, as reads do."""
+        self.correlation += 1
+        self._event("cuda_runtime", "cudaMemcpyAsync", self.now, CALL_US, correlation=self.correlation)
+        self.now += CALL_US
+        start = max(self.now + DELAY_US, self.free.get(7, 0.0) + SPACING_US)
+        self.free[7] = start + us
+        self._event(
+            "gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", start, us, correlation=self.correlation, stream=7, device=0,
+            bytes=size,
+        )  # fmt: skip
+        begun = self.now
+        self.now = max(self.now + 1, start + us + 3)
+        self._event("cuda_runtime", "cudaStreamSynchronize", begun, self.now - begun)
+
     def call(self, name: str, us: float) -> None:
         """A runtime call that launches nothing."""
         self._event("cuda_runtime", name, self.now, us)

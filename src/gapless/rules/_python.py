@@ -15,9 +15,10 @@ def python_round(c: Context, rows: Int, most_ns: int = 1 << 60) -> tuple[Int, In
     start of the one after it (inside the step), at most `most_ns` on either side."""
     forest, program = c.s.links.forest, c.program
     row = np.maximum(program.piece_row, 0)
-    # Recording an event beside a wait belongs to the wait, not to the work round it.
-    is_event = c.s.states.cause_of_row[row] == int(Cause.EVENT)
-    busy = (program.piece_row >= 0) & np.isin(forest.source[row], (OP, CALL)) & ~is_event
+    # Recording an event or asking for a stream's state beside a wait belongs to the wait, not to the work round it.
+    alone = (forest.source[row] == CALL) & (forest.source[np.maximum(forest.parent[row], 0)] < OP)
+    aside = (c.s.states.cause_of_row[row] == int(Cause.EVENT)) | (alone & ~np.isin(row, _item_rows(c)))
+    busy = (program.piece_row >= 0) & np.isin(forest.source[row], (OP, CALL)) & ~aside
     ends = np.sort(np.concatenate([program.piece_end[busy], _item_ends(c)]))
     starts = np.sort(np.concatenate([program.piece_start[busy], program.item_start]))
     low, high = forest.start[rows], forest.end[rows]
@@ -30,6 +31,10 @@ def python_round(c: Context, rows: Int, most_ns: int = 1 << 60) -> tuple[Int, In
         program.base_end,
     )
     return np.clip(left, low - most_ns, low), np.clip(right, high, high + most_ns)
+
+
+def _item_rows(c: Context) -> Int:
+    return c.s.links.forest.of_call[c.program.item_call]
 
 
 def _item_ends(c: Context) -> Int:

@@ -11,8 +11,9 @@ ops are dispatched. On a GPU-bound step it may cost nothing at all.
 
 ## How the gain is computed
 The operator is replaced in the replayed program by its form without the wait. For a value that is only looked at, the
-whole read goes. For an operation whose *size* depends on the data, one element-wise kernel over the same data takes its
-place. Cautious: only the wait goes. The next blocking call inherits the wait where one follows.
+whole read goes; for a printed tensor all that the printing computes and reads goes. For an operation whose *size*
+depends on the data, one element-wise kernel over the same data takes its place. Cautious: only the wait goes. The next
+blocking call inherits the wait where one follows.
 
 ## When it may be wrong
 A value that the very next Python line needs (a `while` over a device value) cannot be read later.
@@ -23,15 +24,17 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gapless.analyses.blocking import Origin
 from gapless.analyses.op_costs import base_name
 from gapless.model.sync_fixes import fix_for
 from gapless.replay.program import Program
 from gapless.replay.whatif import add_activity, add_host, cut_host, inside_items, unblock
+from gapless.rules._prints import prints
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Edit, Found, Outcome
-from gapless.tables.intervals import Int, as_ns
+from gapless.tables.intervals import Int, Set, as_ns, covered
 
 CODE = KIND = "hidden-sync"
 COPY_BYTES = 64 * 1024
@@ -41,7 +44,7 @@ SIZE_OPS = {
     "index", "index_put_", "index_put", "_index_put_impl_", "nonzero", "masked_select", "masked_scatter", "argwhere",
     "where", "_unique2", "unique_dim", "unique_consecutive", "bincount", "repeat_interleave", "histc", "one_hot",
 }  # fmt: skip
-PARENT_OF_VALUE = {"item", "is_nonzero", "allclose", "equal"}
+MASK_READS, MASK_WRITES = {"index", "masked_select"}, {"index_put_", "index_put", "_index_put_impl_", "masked_scatter"}
 
 
 def check(c: Context) -> Outcome:
@@ -62,11 +65,16 @@ def check(c: Context) -> Outcome:
     listed = ", ".join(
         f"{n} x {name}" for name, n in ((k, round(v / c.step_count, 1)) for k, v in names.most_common(4))
     )
+    printed = prints(c)
+    in_print = np.asarray(covered(printed, s.links.forest.start[base], s.links.forest.end[base]) > 0)
     fix = fix_for(_chain_below(c, int(base[0])))
+    who = f"{_said(main, len(names))} the host wait"
+    if in_print.sum() * 2 > base.size:
+        fix, who = fix_for(["print"]), "Printing a CUDA tensor makes the host wait"
     return Found(
-        f"{_said(main, len(names))} the host wait for the GPU {count:.0f} time{'s' if count > 1.5 else ''} a step",
+        f"{who} for the GPU {count:.0f} time{'s' if count > 1.5 else ''} a step",
         c.sites(rows),
-        _replaced(c, base),
+        _replaced(c, base[~in_print], printed),
         [
             f"per step: {listed}",
             f"the host is blocked {blocked / 1e6:.3f} ms a step in these reads, and the GPU then idles {idle / 1e6:.3f} ms",
@@ -76,7 +84,9 @@ def check(c: Context) -> Outcome:
         "blocking call follows, the wait moves there.",
         fix.rewrite if fix else GENERIC_FIX,
         cautious=lambda program: unblock(program, inside_items(program, s.links.forest.start[base], s.links.forest.end[base])),
-        assumptions=["a size-dependent operation becomes one element-wise kernel over the same data",
+        hopeful=_joined(c, base[~in_print], printed),
+        assumptions=["a size-dependent operation becomes one element-wise kernel over the same data; at best what stands "
+                     "between reading and writing under one mask becomes one operator too",
                      *([fix.note] if fix and fix.note else [])],
     )  # fmt: skip
 
@@ -130,21 +140,50 @@ def _chain_below(c: Context, row: int) -> list[str]:
     return c.chain(int(inside[0])) if inside.size else c.chain(row)
 
 
-def _replaced(c: Context, rows: Int) -> Edit:
+def _replaced(c: Context, rows: Int, printed: Set) -> Edit:
+    """These operators without their waits, and without the stretches in which tensors are printed."""
     forest = c.s.links.forest
     start, end = forest.start[rows], forest.end[rows]
-    sized = np.array([base_name(c.name_of(int(row))) in SIZE_OPS for row in rows.tolist()])
+    sized = np.array([base_name(c.name_of(int(row))) in SIZE_OPS for row in rows.tolist()], dtype=bool)
     traffic = np.array(
-        [_element_wise_ns(c, int(row)) if big else 0.0 for row, big in zip(rows.tolist(), sized, strict=True)]
+        [_element_wise_ns(c, int(row)) if big else 0.0 for row, big in zip(rows.tolist(), sized, strict=True)],
+        dtype=np.float64,
     )
+    sized &= ~_written_back(c, rows)
     op_ns = c.typical_op_ns
     stream = int(np.bincount(c.program.act_stream).argmax()) if c.program.act_stream.size else 0
 
     def edit(program: Program) -> Program:
-        edited = add_host(cut_host(program, start, end), start[sized], op_ns)
+        edited = cut_host(cut_host(program, *printed), start, end)
+        edited = add_host(edited, start[sized], op_ns)
         return add_activity(edited, start[sized], np.maximum(traffic[sized], 2_000.0), stream)
 
     return edit
+
+
+def _joined(c: Context, rows: Int, printed: Set) -> Edit:
+    """As `_replaced`, but what stands between an `x[mask]` and its `x[mask] = ...` shrinks to one operator too."""
+    forest, base = c.s.links.forest, _replaced(c, rows, printed)
+    reads = np.flatnonzero(_written_back(c, rows))
+    start, end = forest.end[rows[reads]], forest.start[rows[np.minimum(reads + 1, rows.size - 1)]]
+    return lambda program: add_host(cut_host(base(program), start, end, keep_work=True), start, c.typical_op_ns)
+
+
+def _written_back(c: Context, rows: Int) -> NDArray[np.bool_]:
+    """Which reads `x[mask]` belong to the `x[mask] = ...` after them? Without the mask the two are one operation."""
+    dims = c.s.raw.ops["input_dims"]
+    row_of = c.s.links.forest.row
+
+    def first(row: int) -> str:
+        text = dims[int(row_of[row])]
+        return "" if text is None else text.split("]", 1)[0]
+
+    names = [base_name(c.name_of(row)) for row in rows.tolist()]
+    out = np.zeros(rows.size, dtype=bool)
+    for i in range(rows.size - 1):
+        if names[i] in MASK_READS and names[i + 1] in MASK_WRITES:
+            out[i] = bool(first(int(rows[i]))) and first(int(rows[i])) == first(int(rows[i + 1]))
+    return out
 
 
 def _element_wise_ns(c: Context, row: int) -> float:

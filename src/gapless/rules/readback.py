@@ -31,6 +31,7 @@ from gapless.replay.whatif import (
     unblock,
 )
 from gapless.rules._python import until_next_item
+from gapless.rules._stalls import WARM_SHARE, WARMEST_SHARE, warmed
 from gapless.rules._transfers import SMALL_BYTES, transfers
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Found, Outcome
@@ -69,10 +70,12 @@ def check(c: Context) -> Outcome:
     total, speed = int(found.size.sum()), pinned_speed(c)
     host_after = int((end - forest.end[base]).sum())
 
-    def reduced(program: Program) -> Program:
+    paused = float((end - start).sum())
+
+    def reduced(program: Program, share: float = WARM_SHARE) -> Program:
         moved = total / c.step_count / base.size
         edited = add_host(cut_host(program, start, end), start, c.typical_op_ns)
-        return add_activity(edited, start, moved / c.bandwidth)
+        return warmed(c, add_activity(edited, start, moved / c.bandwidth), paused, share)
 
     def pinned(program: Program) -> Program:
         items = inside_items(program, start, end)
@@ -92,6 +95,7 @@ def check(c: Context) -> Outcome:
         "If the host needs all of the data, only the lower bound holds: pinned and asynchronous, read one step later.",
         FIX,
         cautious=pinned,
+        hopeful=lambda program: reduced(program, WARMEST_SHARE),
         assumptions=[
             "the host work right after the copy consumes the copied data",
             f"{speed:.0f} GB/s for pinned copies",
