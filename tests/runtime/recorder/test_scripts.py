@@ -88,9 +88,10 @@ def test_a_module_is_run_as_python_m_runs_it(tmp_path: Path) -> None:
 
 
 def test_an_exception_inside_the_window_still_writes_it(recorded: Run) -> None:
-    source = TRAIN + "train(63)\nmodel(x)\nraise KeyError('inside')\n"
+    source = TRAIN + "train(100)\nmodel(x)\nraise KeyError('inside')\n"
     ran = recorded(source, flags=("--skip", "1", "--steps", "500"))
     assert ran.code == 1
+    assert [".stack." in path.name for path in ran.files()] == [False, True], "places are known all the same"
     record = ran.timing()["gapless"]
     assert record["window"]["cut"] == "the script raised KeyError"
     assert record["window"]["recorded_steps"] > 0
@@ -187,6 +188,7 @@ def test_settings_made_before_torch_is_imported_count(recorded: Run) -> None:
     ran = recorded(source + "print(torch.get_num_threads(), torch.__spec__.loader is torch.__loader__)\n")
     assert ran.out == "2 True\n"
     assert "nothing that repeats was seen" in ran.err
+    assert "--step-on time" in ran.err
 
 
 def test_a_script_without_torch_says_so(recorded: Run) -> None:
@@ -219,6 +221,71 @@ def test_an_output_folder_that_cannot_be_written_leaves_the_script_alone(tmp_pat
     ran = finish(command, tmp_path)
     assert (ran.code, ran.out) == (0, "ran on\n")
     assert "recording stopped, the script runs on" in ran.err
+
+
+LOADER = """
+from torch.utils.data import DataLoader, TensorDataset
+for (batch,) in DataLoader(TensorDataset(torch.randn(16 * {n}, 32)), batch_size=16):
+    (batch @ batch.T).relu().sum()
+"""
+SLEEPY = HEAD + "import time\nfor _ in range({n}):\n    model(x)\n    time.sleep(0.03)\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "on"),
+    [
+        (TRAIN + "train(12)\n", "optimizer"),
+        (HEAD + "for _ in range(14): model(x)\n", "forward"),
+        (SLEEPY.format(n=16), "forward"),
+        (HEAD + LOADER.format(n=30), "dataloader"),
+    ],
+)
+def test_a_short_script_leaves_a_trace_with_a_baseline(recorded: Run, source: str, on: str) -> None:
+    # A busy machine may keep times unsteady for a dozen steps: --skip takes the clock out of the test.
+    ran = recorded(source, flags=("--skip", "3"))
+    record = ran.timing()["gapless"]
+    assert record["step"]["on"] == on
+    assert record["window"]["recorded_steps"] >= 1
+    assert record["window"]["cut"] == "the script ended"
+    assert record["baseline"]["before_ms"][0] > 0
+    assert any("ended before the timing window" in note for note in record["notes"])
+
+
+def test_three_steps_suffice_where_skip_is_zero(recorded: Run) -> None:
+    ran = recorded(HEAD + "for _ in range(3): model(x)\n", flags=("--skip", "0", "--step-on", "forward"))
+    record = ran.timing()["gapless"]
+    assert record["baseline"] is None, "cold steps are no baseline"
+    assert record["window"]["recorded_steps"] >= 1
+
+
+def test_a_script_that_ends_too_soon_is_told_what_to_pass(recorded: Run) -> None:
+    ran = recorded(HEAD + "for _ in range(5): model(x)\n")
+    assert ran.files() == []
+    assert "4 steps were seen, still warming up, and a trace needs about 10" in ran.err
+    assert "--step-on forward --skip 0 records from the first step on" in ran.err
+
+
+def test_slices_of_time_are_recorded_where_nothing_repeats(recorded: Run) -> None:
+    source = HEAD + "import time\nend = time.monotonic() + 5\nwhile time.monotonic() < end: x = (x @ x.T @ x).tanh()\n"
+    ran = recorded(source, flags=("--step-on", "time", "--skip", "1"))
+    trace = ran.timing()
+    assert trace["gapless"]["step"] == {"on": "time", "definition": "each 0.5 s of time"}
+    assert steps(trace) == []
+    assert [e for e in trace["traceEvents"] if e.get("name") == "aten::tanh"]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("__main__:absent", "__main__:absent was never defined in this process"),
+        ("no.such:function", "no.such:function was never defined in this process"),
+        ("__main__:idle", "__main__:idle exists but was never called"),
+    ],
+)
+def test_a_function_that_never_comes_is_named(recorded: Run, name: str, says: str) -> None:
+    ran = recorded(TRAIN + "def idle(): pass\ntrain(5)\n", flags=("--step-on", name))
+    assert ran.code == 0
+    assert f"no trace was written: {says}" in ran.err
 
 
 def test_step_on_a_function_of_the_script_itself(recorded: Run) -> None:

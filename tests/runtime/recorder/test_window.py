@@ -44,7 +44,9 @@ class Process:
 
     def trial_done(self, raw: Path) -> tuple[int, int]:
         self.note("trial_done")
-        return self.events, self.size
+        last = len(self.log) - 1 - self.log[::-1].index("begin")
+        steps = 1 + sum(entry.startswith("mark") for entry in self.log[last:])
+        return self.events * steps, self.size * steps
 
     def window_opens(self, max_s: float | None) -> None:
         self.max_s = max_s
@@ -101,11 +103,13 @@ def test_the_phases_follow_one_another() -> None:
     assert list(dict.fromkeys(phases)) == [
         "cold",
         "before",
+        "trial_warm",
         "trial",
-        "warm",
-        "timing",
         "stack_warm",
         "stack",
+        "again",
+        "warm",
+        "timing",
         "settle",
         "after",
         "done",
@@ -119,8 +123,8 @@ def test_the_phases_follow_one_another() -> None:
 def test_the_device_is_drained_at_the_ends_of_the_baseline_and_before_each_recording_only() -> None:
     process = Process()
     drive(window(process, steps=2, stacks="never"), process, 100)
-    # before: 2, trial: 1, timing window: 1, after: 2 segments of 2
-    assert process.log.count("sync") == 8
+    # before: 2 segments of 2, trial: 1, timing window: 1, after: 2 segments of 2
+    assert process.log.count("sync") == 10
 
 
 def test_cold_steps_are_left_out_until_they_are_steady() -> None:
@@ -141,9 +145,22 @@ def test_unsteady_steps_are_bounded() -> None:
     plan = window(process)
     for i in range(51):
         plan.boundary()
+        if plan.phase == "before":
+            break
         process.now += int((5 + 10 * (i % 2)) * 1e6)
     assert plan.phase == "before"
     assert plan.facts.steady is False
+    assert 10 < plan.facts.cold_steps < 50, "steps that never become steady are waited for with less and less patience"
+
+
+def test_boundaries_that_passed_before_the_choice_count_as_cold_steps() -> None:
+    process = Process()
+    process.now = 30_000_000
+    plan = window(process)
+    plan.restart(sliced=False, past_ns=[0, 10_000_000, 20_000_000])
+    plan.boundary()
+    assert plan.phase == "before"
+    assert plan.facts.cold_steps == 3
 
 
 def test_skip_is_obeyed_exactly() -> None:

@@ -22,7 +22,9 @@ class Wanted:
     max_steps: int
 
 
-BEFORE = Wanted(steps=3, seconds=0.15, max_steps=50)
+BEFORE = Wanted(steps=3, seconds=0.15, max_steps=3)
+"""Short, so that a script of a dozen steps still gets to its trial."""
+AGAIN = Wanted(steps=3, seconds=0.15, max_steps=50)
 AFTER = Wanted(steps=3, seconds=0.15, max_steps=100)
 LONG_STEP_S = 5.0
 """With steps longer than this a single one makes a segment."""

@@ -10,6 +10,7 @@ import ctypes
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -31,21 +32,22 @@ def call_on_main_thread(call: Callable[[], None]) -> bool:
 
     `call` must not raise: there is no frame to raise into.
     """
-
-    def once(_: int | None) -> int:
-        _pending.discard(entry)
-        call()
-        return 0
-
-    entry = _CALLBACK(once)
-    _pending.add(entry)
-    if ctypes.pythonapi.Py_AddPendingCall(entry, None) != 0:
-        _pending.discard(entry)
+    _waiting.append(call)
+    if ctypes.pythonapi.Py_AddPendingCall(_RUN_NEXT, None) != 0:
+        _waiting.pop()
         return False
     return True
 
 
-_pending: set[object] = set()
+def _run_next(_: int | None) -> int:
+    if _waiting:
+        _waiting.popleft()()
+    return 0
+
+
+_waiting: deque[Callable[[], None]] = deque()
+# The interpreter holds a bare pointer to it, also while it returns: it must live as long as the process.
+_RUN_NEXT = _CALLBACK(_run_next)
 
 
 class Guard:

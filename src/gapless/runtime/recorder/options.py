@@ -11,6 +11,8 @@ from gapless.model.errors import UsageError
 
 STEP_SOURCES = ("auto", "optimizer", "dataloader", "forward", "time")
 
+MIN_RUNAWAY_BYTES = 1 << 30
+
 Stacks = Literal["window", "always", "never"]
 
 
@@ -34,6 +36,11 @@ class Options:
     sync_events: bool = False
     step_on: str = "auto"
     report: bool = True
+
+    @property
+    def runaway_bytes(self) -> int:
+        """Growth of the process' memory at which a window is cut: 1 GiB, or four times the budget of JSON."""
+        return max(MIN_RUNAWAY_BYTES, int(4e6 * self.max_mb))
 
     def to_json(self) -> str:
         """One line of JSON, as `from_json` reads it."""

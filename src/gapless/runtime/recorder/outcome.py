@@ -22,6 +22,7 @@ class Outcome:
     timing: metadata.Written | None = None
     stack: metadata.Written | None = None
     _spare: Path | None = field(default=None)
+    _early_stack: Path | None = field(default=None)
 
     def work_folder(self) -> Path:
         """Where raw exports go: the output folder itself, so that nothing fills another disk."""
@@ -38,14 +39,15 @@ class Outcome:
         self.drop_spare()
         target = names.reserve(self.folder, self.base, self.rank, time.time())
         self.timing = self._written(raw, target, "timing")
+        stack, self._early_stack = self._early_stack, None
+        if stack is not None:
+            self.stack = self._written(stack, names.stack_name(target), "stack")
         return self.timing
 
-    def write_stack(self, raw: Path) -> None:
-        """Write the second window beside the first."""
-        if self.timing is None:
-            raw.unlink(missing_ok=True)
-            return
-        self.stack = self._written(raw, names.stack_name(self.timing.path), "stack")
+    def keep_stack(self, raw: Path) -> None:
+        """Keep the raw export of the window with stacks until the timing window, which names it, is written."""
+        self.drop_stack()
+        self._early_stack = raw
 
     def promote_spare(self) -> bool:
         """Make the trial step the timing window, where nothing better was recorded; False where there is none."""
@@ -58,6 +60,7 @@ class Outcome:
     def complete(self) -> None:
         """Write the final metadata into every file."""
         self.drop_spare()
+        self.drop_stack()
         for role, written in (("timing", self.timing), ("stack", self.stack)):
             if written is not None:
                 metadata.amend(written, self.record(role))
@@ -71,6 +74,12 @@ class Outcome:
         if self._spare is not None:
             self._spare.unlink(missing_ok=True)
             self._spare = None
+
+    def drop_stack(self) -> None:
+        """Delete the raw export of the window with stacks."""
+        if self._early_stack is not None:
+            self._early_stack.unlink(missing_ok=True)
+            self._early_stack = None
 
     def _written(self, raw: Path, target: Path, role: str) -> metadata.Written:
         try:

@@ -27,7 +27,7 @@ from gapless.runtime.recorder.window import Window
 
 Say = Callable[[str], None]
 
-RECORDING = ("trial", "warm", "timing", "stack_warm", "stack")
+RECORDING = ("trial_warm", "trial", "stack_warm", "stack", "warm", "timing")
 """Phases at whose end files are written: a Ctrl-C that arrives meanwhile is delivered when they are complete."""
 
 
@@ -53,6 +53,7 @@ class Recorder:
         self._environment: dict[str, object] = {}
         self._gpu_seen: bool | None = None
         self._kind: str | None = None
+        self._stacks = False
         self._notes: list[str] = []
         self.window = Window(options, self, lockstep=names.world_size(self._environ) > 1)
         self.outcome = Outcome(Path(options.folder), base, names.rank(self._environ), self._record)
@@ -79,11 +80,23 @@ class Recorder:
 
     def why_empty(self) -> str:
         """One sentence for a recording that left no file."""
-        if self._finder.kind is None:
-            return f"{self._finder.unheard()}; --step-on names a step"
+        kind, seen = self._finder.kind, self.window.step
+        if kind is None:
+            return self._finder.unheard()
         phase = {"cold": "warming up", "before": "being timed without the profiler"}.get(self.window.phase_reached)
-        where = f"the steps were still {phase}" if phase else "the profiler could not record"
-        return f"{self.window.step} steps were seen and {where}; --skip 0 starts at once"
+        if phase is None:
+            return f"{seen} steps were seen and the profiler could not record"
+        how = "call step() on" if kind == "manual" else "let the script run"
+        first = f"{self._first_flag()} --skip 0 records from the first step on, warm-up included"
+        return (
+            f"{seen} steps were seen, still {phase}, and a trace needs about {self.window.steps_needed}; "
+            f"{how} that many, or {first}"
+        )
+
+    def _first_flag(self) -> str:
+        kind = self._finder.kind
+        named = self.options.step_on if kind == "function" else kind
+        return "" if kind in (None, "manual") else f"--step-on {named}"
 
     def _install(self) -> None:
         self._owner.install()
@@ -92,20 +105,20 @@ class Recorder:
     def _mine(self) -> bool:
         return os.getpid() == self._pid
 
-    def _beat(self, before: int) -> None:
+    def _beat(self) -> None:
         if self._busy or self._stopped or device.is_capturing(self._kind):
             return
-        if self.window.step == 0 and before:
-            self.window.step = before
         self._safely(self.window.boundary)
         if self.window.phase not in ("cold", "done"):
             self._finder.lock()
             if self._kind is None:
                 self._kind = device.in_use()
 
-    def _chose(self, kind: str, definition: str) -> None:
-        self.window.restart(sliced=kind == "time")
+    def _chose(self, kind: str, definition: str, past_ns: list[int]) -> None:
+        self.window.restart(sliced=kind == "time", past_ns=past_ns)
         self._say(f"a step is {definition} (--step-on chooses another)")
+        if kind == "time" and self.options.stacks != "never":
+            self._notes.append("slices of time are recorded without stacks")
 
     def _step_aside(self) -> None:
         if not self._busy:
@@ -147,7 +160,7 @@ class Recorder:
 
     def _complete(self) -> None:
         if self.outcome.promote_spare():
-            self._notes.append("the script ended before the window: this is the one trial step")
+            self._notes.append("the script ended before the timing window: these are the few steps recorded first")
         self.outcome.complete()
 
     # ---- what the window asks for -------------------------------------------------------------------------------
@@ -158,7 +171,7 @@ class Recorder:
 
     def session(self, *, stacks: bool) -> Session:
         """A new profiler session with the user's switches."""
-        self._kind = device.in_use()
+        self._kind, self._stacks = device.in_use(), stacks
         return Session(
             self._owner,
             stacks=stacks,
@@ -177,6 +190,7 @@ class Recorder:
 
     def trial_done(self, raw: Path) -> tuple[int, int]:
         """Count the trial step; keep its file in case the script ends soon."""
+        self._note_counts()
         events, gpu = metadata.count_events(raw)
         size = raw.stat().st_size
         self.outcome.keep(raw)
@@ -199,8 +213,9 @@ class Recorder:
         self._counts = counters.snapshot()
         self._gc = counters.GcWatch()
         self._gc.start()
-        if threading.current_thread() is threading.main_thread():
-            self._guard = Guard(self._cut, max_growth_bytes=self.window.runaway_bytes, max_s=max_s)
+        # torch's tracer of Python frames must not be ended inside a call-back, which is where the guard acts.
+        if not self._stacks and threading.current_thread() is threading.main_thread():
+            self._guard = Guard(self._cut, max_growth_bytes=self.options.runaway_bytes, max_s=max_s)
             self._guard.start()
 
     def window_closes(self) -> None:
@@ -213,14 +228,17 @@ class Recorder:
 
     def timing_done(self, raw: Path) -> None:
         """Write the timing window."""
-        self._counted = counters.report(self._counts, counters.snapshot())
-        self._gc_found = list(self._gc.found)
+        self._note_counts()
         self._environment = environment.gather(self._environ)
         self.outcome.write_timing(raw)
 
     def stack_done(self, raw: Path) -> None:
-        """Write the second window."""
-        self.outcome.write_stack(raw)
+        """Keep the window with stacks for the timing window."""
+        self.outcome.keep_stack(raw)
+
+    def _note_counts(self) -> None:
+        self._counted = counters.report(self._counts, counters.snapshot())
+        self._gc_found = list(self._gc.found)
 
     def finished(self) -> None:
         """The plan is complete."""

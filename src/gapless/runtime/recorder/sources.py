@@ -238,7 +238,6 @@ class FunctionSource:
     """Hears each call of `module.path:function` (or `:Class.method`), as soon as that name exists."""
 
     def __init__(self, heard: Heard, target: str) -> None:
-        self.found = False
         self._heard = heard
         self._module, _, self._path = target.partition(":")
         self._stop = threading.Event()
@@ -248,6 +247,10 @@ class FunctionSource:
         """Begin to listen."""
         if not self._try():
             threading.Thread(target=self._look, name="gapless-step-on", daemon=True).start()
+
+    def exists(self) -> bool:
+        """Whether the name stands for something that can be called, hooked or not."""
+        return self._place is not None or self._lookup() is not None
 
     def narrow(self, key: int) -> None:
         """There is one function."""
@@ -265,15 +268,21 @@ class FunctionSource:
             if self._try():
                 return
 
-    def _try(self) -> bool:
-        module = sys.modules.get(self._module)
+    def _lookup(self) -> tuple[Any, str, Any] | None:
+        """What holds the function, its name there and the function itself; None while there is none."""
         *parents, name = self._path.split(".")
-        owner: Any = module
+        owner: Any = sys.modules.get(self._module)
         for parent in parents:
             owner = getattr(owner, parent, None)
         original = owner.__dict__.get(name) if owner is not None and hasattr(owner, "__dict__") else None
-        if not callable(original) and not isinstance(original, classmethod):
+        usable = callable(original) or isinstance(original, classmethod)
+        return (owner, name, original) if usable else None
+
+    def _try(self) -> bool:
+        found = self._lookup()
+        if found is None:
             return False
+        owner, name, original = found
         rewrap = type(original) if isinstance(original, (staticmethod, classmethod)) else None
         function = original.__func__ if rewrap is not None else original
 
@@ -286,7 +295,6 @@ class FunctionSource:
         placed = call if rewrap is None else rewrap(call)
         self._place = (owner, name, original, placed)
         setattr(owner, name, placed)
-        self.found = True
         return True
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 
 from gapless.runtime.recorder import device
 from gapless.runtime.recorder.guard import call_on_main_thread
 from gapless.runtime.recorder.sources import ForwardSource, FunctionSource, LoaderSource, OptimizerSource, Source
 
 PRIORITY = {"time": 0, "forward": 1, "dataloader": 2, "optimizer": 3, "function": 4, "manual": 5}
-NEEDED = {"optimizer": 2, "dataloader": 4, "forward": 6}
+NEEDED = {"optimizer": 2, "dataloader": 3, "forward": 4}
 """Events of one key before a source is chosen by itself."""
 PATIENCE = 64
 """The same for loaders and modules while an optimizer exists that has not stepped yet."""
@@ -36,9 +36,12 @@ WORDS = {
 
 
 class StepFinder:
-    """Calls `beat(events heard before)` at each step boundary of the chosen source, `chose(kind, definition)` once."""
+    """Calls `beat()` at each step boundary of the chosen source, before that `chose(kind, definition, past_ns)`.
 
-    def __init__(self, want: str, beat: Callable[[int], None], chose: Callable[[str, str], None]) -> None:
+    `past_ns` are the times (`time.perf_counter_ns`) of the boundaries heard before the source was chosen.
+    """
+
+    def __init__(self, want: str, beat: Callable[[], None], chose: Callable[[str, str, list[int]], None]) -> None:
         self.kind: str | None = None
         self.definition = ""
         self._want = want
@@ -46,7 +49,7 @@ class StepFinder:
         self._chose = chose
         self._pid = os.getpid()
         self._locked = False
-        self._counts: Counter[tuple[str, int]] = Counter()
+        self._heard_ns: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
         self._key: tuple[str, int] | None = None
         self._thread: int | None = None
         self._stop = threading.Event()
@@ -58,8 +61,10 @@ class StepFinder:
             self._sources["dataloader"] = LoaderSource(lambda label, key: self._heard("dataloader", label, key))
         if want in ("auto", "forward"):
             self._sources["forward"] = ForwardSource(lambda label, key: self._heard("forward", label, key))
+        self._function: FunctionSource | None = None
         if ":" in want:
-            self._sources["function"] = FunctionSource(lambda label, key: self._heard("function", label, key), want)
+            self._function = FunctionSource(lambda label, key: self._heard("function", label, key), want)
+            self._sources["function"] = self._function
 
     def install(self) -> None:
         """Begin to listen."""
@@ -88,29 +93,44 @@ class StepFinder:
                 return
             self._choose("manual", "p.step()", 0)
             self.lock()
-        self._beat_here(0)
+        self._beat_here()
 
     def unheard(self) -> str:
-        """Why no step was found, for a script that has ended."""
-        function = self._sources.get("function")
-        if isinstance(function, FunctionSource) and not function.found:
-            return f"{self._want} was never defined in this process"
-        heard = ", ".join(f"{count} x {kind}" for (kind, _), count in self._counts.most_common(3))
-        return f"too few repetitions to choose a step ({heard})" if heard else "nothing that repeats was seen"
+        """Why no step was found, for a script that has ended, and what to pass instead."""
+        if self._function is not None:
+            if self._function.exists():
+                return (
+                    f"{self._want} exists but was never called through that name; --step-on auto finds a step by itself"
+                )
+            return f"{self._want} was never defined in this process; check the module and the name in --step-on"
+        heard = Counter(kind for (kind, _), times in self._heard_ns.items() for _ in times)
+        if heard:
+            counted = ", ".join(f"{count} x {kind}" for kind, count in heard.most_common(3))
+            best = max(heard, key=PRIORITY.__getitem__)
+            why = (
+                f"too few repetitions to choose a step ({counted}); --step-on {best} --skip 0 records from the first on"
+            )
+        else:
+            why = (
+                "nothing that repeats was seen (no optimizer, DataLoader or module call); --step-on module.path:function "
+                "names a step, and --step-on time records slices of half a second"
+            )
+        return why if self._want == "auto" else f"no {self._want} was heard: {why}"
 
     def _heard(self, kind: str, label: str, key: int) -> None:
         if os.getpid() != self._pid or self._stop.is_set():
             return
         if self._key == (kind, key):
-            self._beat_here(0)
+            self._beat_here()
             return
         if self._locked or (self._thread is not None and threading.get_ident() != self._thread):
             return
-        self._counts[kind, key] += 1
+        past = self._heard_ns[kind, key]
         better = self.kind is None or PRIORITY[kind] > PRIORITY[self.kind]
-        if better and self._counts[kind, key] >= self._needed(kind):
-            self._choose(kind, label, key)
-            self._beat_here(self._counts[kind, key] - 1)
+        if better and len(past) + 1 >= self._needed(kind):
+            self._choose(kind, label, key, past)
+            self._beat_here()
+        past.append(time.perf_counter_ns())
 
     def _needed(self, kind: str) -> int:
         if self._want != "auto":
@@ -119,7 +139,7 @@ class StepFinder:
             return PATIENCE
         return NEEDED[kind]
 
-    def _choose(self, kind: str, label: str, key: int) -> None:
+    def _choose(self, kind: str, label: str, key: int, past_ns: Sequence[int] = ()) -> None:
         self.kind, self._key = kind, (kind, key)
         self._thread = threading.get_ident()
         self.definition = WORDS[kind].format(label)
@@ -127,17 +147,17 @@ class StepFinder:
             self._sources[kind].narrow(key)
         if kind != "forward" and "forward" in self._sources:
             self._sources.pop("forward").remove()
-        self._chose(kind, self.definition)
+        self._chose(kind, self.definition, list(past_ns))
 
-    def _beat_here(self, before: int) -> None:
+    def _beat_here(self) -> None:
         if threading.get_ident() == self._thread and os.getpid() == self._pid:
-            self._beat(before)
+            self._beat()
 
     def _slices(self) -> None:
         """Where nothing repeats: a beat each half second on the main thread."""
         began = time.monotonic()
         while not self._stop.wait(SLICE_S):
-            if self._counts or (self.kind is not None and self.kind != "time"):
+            if self._heard_ns or (self.kind is not None and self.kind != "time"):
                 if self._want == "auto":
                     return
                 continue
@@ -149,4 +169,4 @@ class StepFinder:
         if self.kind is None:
             self._choose("time", "", 0)
         if self.kind == "time" and not self._stop.is_set():
-            self._beat_here(0)
+            self._beat_here()

@@ -1,113 +1,36 @@
 """When does the recording start and stop? The plan of one recording as a state machine over step boundaries.
 
-cold -> before (baseline) -> trial (one recorded step, counted and dropped) -> warm (GPU tracing on, nothing kept) ->
-timing window -> stack window -> settle -> after (baseline) -> done. Every edge happens at a step boundary, except that
-the guard may cut a window inside a step.
+cold -> before (a few unprofiled steps) -> trial (few recorded steps: counted, kept for a script that ends soon) ->
+stack (two steps with stacks) -> again (more unprofiled steps, where they are short) -> timing window -> settle ->
+after (unprofiled) -> done. Before each recording one step runs with the GPU's tracing on and nothing kept. Every edge
+happens at a step boundary, except that the guard may cut a window inside a step.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
+from itertools import pairwise
 
-from gapless.runtime.recorder.baseline import AFTER, BEFORE, Baseline, Segment, Wanted
+from gapless.runtime.recorder.baseline import AFTER, AGAIN, BEFORE, Baseline, Segment, Wanted
 from gapless.runtime.recorder.guard import resident_bytes
 from gapless.runtime.recorder.options import Options
+from gapless.runtime.recorder.pace import (
+    FAST_STEP_MS,
+    LOCKSTEP_COLD,
+    LOCKSTEP_SEGMENT,
+    SLOW_STEP_MS,
+    default_steps,
+    is_steady,
+    is_warm,
+    steps_before_trial,
+    trial_steps,
+)
+from gapless.runtime.recorder.surroundings import Facts, Surroundings
+from gapless.runtime.recorder.tape import Tape
 
-COLD_MIN, COLD_MAX, COLD_MAX_S = 3, 50, 60.0
-STEADY_STEPS, STEADY_RATIO = 3, 1.15
-LOCKSTEP_COLD, LOCKSTEP_SEGMENT = 10, 10
-DEFAULT_STEPS, MAX_DEFAULT_STEPS, DEFAULT_WINDOW_MS = 5, 40, 20.0
 STACK_STEPS, SETTLE_STEPS, AFTER_SEGMENTS = 2, 2, 2
-STACK_MAX_STEP_S = 2.0
-MIN_RUNAWAY_BYTES = 1 << 30
-
-
-class SessionLike(Protocol):
-    """What the window needs of a profiler session."""
-
-    def prepare(self) -> None:
-        """Turn GPU tracing on."""
-
-    def begin(self, step: int) -> None:
-        """Record from here: step number `step`."""
-
-    def mark(self, step: int) -> None:
-        """The next step begins."""
-
-    def end(self) -> None:
-        """Stop."""
-
-    def export(self, folder: Path) -> Path:
-        """Write the JSON to a new file."""
-
-
-class Surroundings(Protocol):
-    """What the window asks of the process round it."""
-
-    def sync(self) -> None:
-        """Drain the device."""
-
-    def session(self, *, stacks: bool) -> SessionLike:
-        """A new session."""
-
-    def profiler_is_free(self) -> bool:
-        """Whether the script runs no profiler."""
-
-    def work_folder(self) -> Path:
-        """Where raw exports go."""
-
-    def trial_done(self, raw: Path) -> tuple[int, int]:
-        """Events and bytes of the trial step's export."""
-
-    def window_opens(self, max_s: float | None) -> None:
-        """Recording begins; `max_s` ends it inside a step."""
-
-    def window_closes(self) -> None:
-        """Recording has ended."""
-
-    def timing_done(self, raw: Path) -> None:
-        """The timing window's export is there."""
-
-    def stack_done(self, raw: Path) -> None:
-        """The second window's export is there."""
-
-    def finished(self) -> None:
-        """Nothing more will be asked."""
-
-
-@dataclass(slots=True)
-class Facts:
-    """`window` of the metadata: what was done to get this window."""
-
-    cold_steps: int = 0
-    steady: bool | None = None
-    first_step: int | None = None
-    recorded_steps: int = 0
-    planned_steps: int | None = None
-    trial_events: int | None = None
-    trial_bytes: int | None = None
-    cut: str | None = None
-    stopped_by_budget: bool = False
-
-    def to_json(self) -> dict[str, object]:
-        """The fields by name."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-def is_steady(step_s: list[float]) -> bool:
-    """Whether the last steps took nearly the same time: largest over smallest of three at most 1.15."""
-    last = step_s[-STEADY_STEPS:]
-    return len(last) == STEADY_STEPS and min(last) > 0 and max(last) / min(last) <= STEADY_RATIO
-
-
-def default_steps(step_ms: float) -> int:
-    """Used steps where the user names none: 5, or as many as fill 20 ms, at most 40."""
-    return max(DEFAULT_STEPS, min(MAX_DEFAULT_STEPS, math.ceil(DEFAULT_WINDOW_MS / max(step_ms, 1e-6))))
 
 
 @dataclass(slots=True)
@@ -123,22 +46,43 @@ class Window:
     clock: Callable[[], int] = time.perf_counter_ns
     step: int = 0
     phase: str = "cold"
-    phase_reached: str = "cold"
+    phase_reached: str = ""
     """Once `phase` is 'done': 'done', or the phase in which the recording was ended early."""
     facts: Facts = field(default_factory=Facts)
     baseline: Baseline = field(default_factory=Baseline)
-    step_ms: float = 0.0
+    step_ms: float | None = None
     _step_s: list[float] = field(default_factory=list)
     _last: int | None = None
     _left: int = 0
-    _session: SessionLike | None = None
     _segment: Segment | None = None
     _resident: int = 0
+    _tape: Tape = field(init=False)
 
-    def restart(self, *, sliced: bool) -> None:
-        """Another kind of step was chosen before anything was measured: count from here."""
-        self.sliced, self.step, self._last = sliced, 0, None
-        self._step_s.clear()
+    def __post_init__(self) -> None:
+        self._tape = Tape(self.around)
+
+    def restart(self, *, sliced: bool, past_ns: Sequence[int] = ()) -> None:
+        """Another kind of step was chosen before anything was measured: count from here.
+
+        `past_ns` are the times of the boundaries of this kind that passed already, on this plan's clock.
+        """
+        self.sliced, self.step, self._last = sliced, max(0, len(past_ns) - 1), past_ns[-1] if past_ns else None
+        self._step_s = [(late - early) / 1e9 for early, late in pairwise(past_ns)]
+
+    @property
+    def steps_needed(self) -> int:
+        """Steps after which a script may end and still leaves a trace with one whole recorded step."""
+        return steps_before_trial(self.options.skip, lockstep=self.lockstep, timed=self._times_first) + 3
+
+    @property
+    def _times_first(self) -> bool:
+        """Whether steps are timed before the first recording: `--skip 0` asks to record from the first step on."""
+        return not self.sliced and self.options.skip != 0
+
+    @property
+    def _always_stacks(self) -> bool:
+        # A slice begins inside the interpreter's own call-back, where torch's tracer of Python never returns.
+        return self.options.stacks == "always" and not self.sliced
 
     def boundary(self) -> None:
         """A step has ended and the next begins now."""
@@ -153,86 +97,145 @@ class Window:
         getattr(self, f"_at_{self.phase}")()
         self._last = self.clock()
 
-    # ---- before the window ----------------------------------------------------------------------------------
+    # ---- before the first recording -------------------------------------------------------------------------
 
     def _at_cold(self) -> None:
         self.facts.cold_steps = self.step
-        steady = is_steady(self._step_s)
         if self.options.skip is not None:
             ready = self.step >= self.options.skip
         elif self.lockstep:
             ready = self.step >= LOCKSTEP_COLD
         else:
-            over = self.step >= COLD_MAX or sum(self._step_s) > COLD_MAX_S
-            ready = self.step >= COLD_MIN and (steady or over)
+            ready = is_warm(self.step, self._step_s)
         if not ready:
             return
-        self.facts.steady = steady
-        if self.sliced:
-            self.step_ms = 1e3 * self._step_s[-1] if self._step_s else 0.0
-            self._enter_trial()
+        self.facts.steady = is_steady(self._step_s)
+        if self._times_first:
+            self._segment = self._started(BEFORE)
+            self.phase = "before"
             return
-        self._segment = Segment(self.around.sync, self._wanted(BEFORE), self.clock)
-        self._segment.start()
-        self.phase = "before"
+        self.step_ms = 1e3 * self._step_s[-1] if self._step_s and not self.lockstep else None
+        self._enter_trial()
 
     def _at_before(self) -> None:
         if self._segment is not None and self._segment.tick():
-            self.step_ms = self._segment.close() or 0.0
+            self.step_ms = self._segment.close()
             self.baseline.before.append(self._segment)
             self._segment = None
             self._enter_trial()
 
-    def _wanted(self, usual: Wanted) -> Wanted:
-        return Wanted(LOCKSTEP_SEGMENT, 0.0, LOCKSTEP_SEGMENT) if self.lockstep else usual
+    def _started(self, usual: Wanted) -> Segment:
+        wanted = Wanted(LOCKSTEP_SEGMENT, 0.0, LOCKSTEP_SEGMENT) if self.lockstep else usual
+        segment = Segment(self.around.sync, wanted, self.clock)
+        segment.start()
+        return segment
 
-    # ---- the trial step: warms the profiler up and says how much a step records ------------------------------
+    # ---- the trial: warms the profiler up, says how much a step records, and is all there is of a short script ----
 
     def _enter_trial(self) -> None:
         if not self.around.profiler_is_free():
             self.phase = "waiting"
             return
-        self._session = self.around.session(stacks=self.options.stacks == "always")
-        self._session.prepare()
-        self.around.window_opens(None)
-        self.around.sync()
-        self._session.begin(self.step)
-        self.facts.first_step = self.step
-        self.facts.recorded_steps = 0
+        self._tape.prepare(stacks=self._always_stacks)
+        fast = self.step_ms is not None and self.step_ms < FAST_STEP_MS
+        if fast and not self.sliced and not self.lockstep:
+            self.phase = "trial_warm"
+        else:
+            self._at_trial_warm()
+
+    def _at_trial_warm(self) -> None:
+        steps = trial_steps(None if self.lockstep else self.step_ms)
+        self._left = 1 if self.sliced else min(steps, (self.options.steps or steps) + 1)
+        self._begin(None)
         self.phase = "trial"
 
     def _at_waiting(self) -> None:
-        self._enter_trial()
+        if self.facts.trial_events is None:
+            self._enter_trial()
+        else:
+            self._enter_warm()
 
     def _at_trial(self) -> None:
-        self.facts.recorded_steps = 1
+        self.facts.recorded_steps += 1
+        if self._goes_on():
+            return
         self._close_trial()
-        if self._fits() == 0:
-            self._enter_timing()
-        else:
-            self._session = self.around.session(stacks=self.options.stacks == "always")
-            self._session.prepare()
-            self.phase = "warm"
+        self._enter_stack()
 
     def _close_trial(self) -> None:
-        raw = self._ended()
+        raw = self._tape.end()
         if raw is not None:
-            self.facts.trial_events, self.facts.trial_bytes = self.around.trial_done(raw)
+            events, size = self.around.trial_done(raw)
+            steps = max(1, self.facts.recorded_steps)
+            self.facts.trial_events, self.facts.trial_bytes = -(-events // steps), -(-size // steps)
 
     def _fits(self) -> int:
-        """How many steps the budget allows, by what the trial step recorded; the closing step counts too."""
+        """How many steps the budget allows, by what a trial step recorded; the closing step counts too."""
         by_events = self.options.max_events // max(1, self.facts.trial_events or 0)
         by_bytes = int(self.options.max_mb * 1e6) // max(1, self.facts.trial_bytes or 0)
         return min(by_events, by_bytes)
 
+    # ---- the short window with stacks -------------------------------------------------------------------------
+
+    def _enter_stack(self) -> None:
+        slow = not self.lockstep and (self.step_ms or 0.0) >= SLOW_STEP_MS
+        wanted = self.options.stacks == "window" and not slow and not self.sliced
+        if not wanted or self._fits() < STACK_STEPS or not self.around.profiler_is_free():
+            self._enter_again()
+            return
+        self._tape.prepare(stacks=True)
+        self.phase = "stack_warm"
+
+    def _at_stack_warm(self) -> None:
+        self._left = STACK_STEPS
+        self._tape.begin(self.step, None)
+        self.phase = "stack"
+
+    def _at_stack(self) -> None:
+        if self._goes_on():
+            return
+        self._close_stack()
+        self._enter_again()
+
+    def _close_stack(self) -> None:
+        raw = self._tape.end()
+        if raw is not None:
+            self.around.stack_done(raw)
+
+    # ---- short steps are timed once more, longer ----------------------------------------------------------------
+
+    def _enter_again(self) -> None:
+        fast = not self.lockstep and self._times_first and self.step_ms is not None and self.step_ms < FAST_STEP_MS
+        if not fast:
+            self._enter_warm()
+            return
+        self._segment = self._started(AGAIN)
+        self.phase = "again"
+
+    def _at_again(self) -> None:
+        if self._segment is not None and self._segment.tick():
+            self.step_ms = self._segment.close()
+            self.baseline.before = [self._segment]
+            self._segment = None
+            self._enter_warm()
+
     # ---- the timing window -----------------------------------------------------------------------------------
 
-    def _at_warm(self) -> None:
-        self._enter_timing()
+    def _enter_warm(self) -> None:
+        if not self.around.profiler_is_free():
+            self.phase = "waiting"
+        elif self._fits() == 0:
+            self._tape.prepare(stacks=self._always_stacks)
+            self._at_warm()
+        else:
+            self._tape.prepare(stacks=self._always_stacks)
+            self.phase = "warm"
 
-    def _enter_timing(self) -> None:
+    def _at_warm(self) -> None:
         fits = self._fits()
-        planned = (self.options.steps or default_steps(self.step_ms)) + 1
+        step_ms = self.step_ms if self.step_ms is not None else 1e3 * (self._step_s[-1] if self._step_s else 1.0)
+        # All ranks must record the same steps, and their clocks differ.
+        planned = (self.options.steps or default_steps(1e3 if self.lockstep else step_ms)) + 1
         self.facts.planned_steps = planned
         self.facts.stopped_by_budget = fits < planned
         self._left = max(1, min(planned, fits))
@@ -242,70 +245,24 @@ class Window:
                 self.options.max_events / max(1, self.facts.trial_events or 0),
                 self.options.max_mb * 1e6 / max(1, self.facts.trial_bytes or 0),
             )
-            max_s = max(0.05, share * self.step_ms / 1e3)
-            self._session = self.around.session(stacks=self.options.stacks == "always")
-            self._session.prepare()
-        assert self._session is not None
-        self.facts.first_step, self.facts.recorded_steps = self.step, 0
+            max_s = max(0.05, share * step_ms / 1e3)
         self._resident = resident_bytes()
-        self.around.window_opens(max_s)
-        self.around.sync()
-        self._session.begin(self.step)
+        self._begin(max_s)
         self.phase = "timing"
 
     def _at_timing(self) -> None:
         self.facts.recorded_steps += 1
-        self._left -= 1
-        grown = resident_bytes() - self._resident
-        if self._left > 0 and grown > self.runaway_bytes:
-            self.facts.stopped_by_budget, self._left = True, 0
-        if self._left > 0 and self._session is not None:
-            self._session.mark(self.step)
+        if resident_bytes() - self._resident > self.options.runaway_bytes and self._left > 1:
+            self.facts.stopped_by_budget, self._left = True, 1
+        if self._goes_on():
             return
         self._close_timing()
-        self._enter_stack()
-
-    def _close_timing(self) -> None:
-        raw = self._ended()
-        if raw is not None:
-            self.around.timing_done(raw)
-
-    @property
-    def runaway_bytes(self) -> int:
-        """Growth of the process' memory at which a window is cut: 1 GiB, or four times the budget of JSON."""
-        return max(MIN_RUNAWAY_BYTES, int(4e6 * self.options.max_mb))
-
-    # ---- the second, short window with stacks -----------------------------------------------------------------
-
-    def _enter_stack(self) -> None:
-        wanted = self.options.stacks == "window" and self.step_ms < STACK_MAX_STEP_S * 1e3
-        if not wanted or self._fits() < STACK_STEPS or not self.around.profiler_is_free():
-            self._enter_settle()
-            return
-        self._session = self.around.session(stacks=True)
-        self._session.prepare()
-        self.phase = "stack_warm"
-
-    def _at_stack_warm(self) -> None:
-        assert self._session is not None
-        self._left = STACK_STEPS
-        self.around.window_opens(None)
-        self.around.sync()
-        self._session.begin(self.step)
-        self.phase = "stack"
-
-    def _at_stack(self) -> None:
-        self._left -= 1
-        if self._left > 0 and self._session is not None:
-            self._session.mark(self.step)
-            return
-        self._close_stack()
         self._enter_settle()
 
-    def _close_stack(self) -> None:
-        raw = self._ended()
+    def _close_timing(self) -> None:
+        raw = self._tape.end()
         if raw is not None:
-            self.around.stack_done(raw)
+            self.around.timing_done(raw)
 
     # ---- after the window ---------------------------------------------------------------------------------------
 
@@ -321,8 +278,7 @@ class Window:
             self._enter_after()
 
     def _enter_after(self) -> None:
-        self._segment = Segment(self.around.sync, self._wanted(AFTER), self.clock)
-        self._segment.start()
+        self._segment = self._started(AFTER)
         self.phase = "after"
 
     def _at_after(self) -> None:
@@ -337,8 +293,7 @@ class Window:
             self._finish()
 
     def _finish(self) -> None:
-        if self.phase_reached == "cold":
-            self.phase_reached = "done"
+        self.phase_reached = self.phase_reached or "done"
         self.phase = "done"
         self.around.finished()
 
@@ -347,16 +302,13 @@ class Window:
     def cut(self, reason: str) -> None:
         """Close what is open, inside a step or not, and keep what it recorded; the plan goes on after the window."""
         phase = self.phase
-        if phase in ("trial", "timing"):
+        if phase in ("trial", "timing", "stack"):
             self.facts.cut = reason
             self.phase = "settle"
-            if phase == "trial":
-                self._close_trial()
-            else:
-                self._close_timing()
+            {"trial": self._close_trial, "timing": self._close_timing, "stack": self._close_stack}[phase]()
             self._enter_settle()
-        elif phase in ("warm", "stack_warm", "stack"):
-            self._drop()
+        elif phase in ("trial_warm", "warm", "stack_warm"):
+            self._tape.drop()
             self._enter_settle()
 
     def yield_profiler(self) -> None:
@@ -364,41 +316,34 @@ class Window:
         phase = self.phase
         if phase == "timing" and self.facts.recorded_steps > 0:
             self.cut("the script started its own profiler")
-        elif phase in ("trial", "warm", "timing"):
-            self._drop()
+        elif phase in ("trial_warm", "trial", "stack_warm", "stack", "warm", "timing"):
+            self._tape.drop()
             self.phase = "waiting"
-        elif phase in ("stack_warm", "stack"):
-            self._drop()
-            self._enter_settle()
 
     def stop(self, reason: str) -> None:
         """The script has ended: close everything."""
         if self.phase == "done":
             return
         self.phase_reached = self.phase
+        if self.phase not in ("settle", "after"):
+            self.facts.cut = reason
         self.cut(reason)
         # The script ran on after its last boundary, so an open segment's end is unknown: only whole ones count.
         self._segment = None
         if self.phase != "done":
             self._finish()
 
-    def _ended(self) -> Path | None:
-        """End the open session and export it."""
-        if self._session is None:
-            return None
-        try:
-            self._session.end()
-        finally:
-            self.around.window_closes()
-        raw = self._session.export(self.around.work_folder())
-        self._session = None
-        return raw
+    # ---- the session ----------------------------------------------------------------------------------------------
 
-    def _drop(self) -> None:
-        """End the open session and forget it."""
-        session, self._session = self._session, None
-        if session is not None:
-            try:
-                session.end()
-            finally:
-                self.around.window_closes()
+    def _begin(self, max_s: float | None) -> None:
+        """Record from here on what may become the file that is reported on."""
+        self.facts.first_step, self.facts.recorded_steps = self.step, 0
+        self._tape.begin(self.step, max_s)
+
+    def _goes_on(self) -> bool:
+        """A recorded step has ended: whether another one follows."""
+        self._left -= 1
+        if self._left > 0:
+            self._tape.mark(self.step)
+            return True
+        return False
