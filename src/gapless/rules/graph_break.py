@@ -1,40 +1,52 @@
 """# graph-break: torch.compile cuts the function into pieces
 
 ## What it does
-Finds compiled regions that run inside one another, which is how Dynamo continues after a graph break, and, with stacks,
-functions under `torch.compile` that ran without any compiled region because Dynamo gave up.
+Finds compiled regions that run inside one another, which is how Dynamo continues after a graph break; three and more
+regions with a wait for the GPU (an `.item()`) between one and the next and little else; and, with stacks, functions under
+`torch.compile` that ran without any compiled region because Dynamo gave up.
 
 ## Why it costs
 Each piece has its own guards, prologue and launches, Python runs in between, and nothing is fused across the cut. A
 break in a loop makes Dynamo skip the whole frame, which then runs eagerly.
 
 ## How the gain is computed
-Each broken function becomes one region: one compiled call of 35 us on the host. Its element-wise kernels are fused, to a
-quarter of their time; other kernels stay. Cautious: the kernels stay as they are. Waits inside (an `.item()` that broke
-the graph) go.
+Each broken function becomes one region: one call's cost on the host stays. Operators that are not fused (matrix products)
+keep their host time and kernels; element-wise neighbours on either side of a cut become one kernel. Waits inside (an
+`.item()` that broke the graph) go. Cautious: no kernels are fused.
 
 ## When it may be wrong
 A break round code that must run in Python (I/O, third-party calls) cannot go; move it out of the compiled function.
+Regions with waits between them may be calls of one function from a loop that has to look at each result.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from gapless.analyses.host import FRAME
-from gapless.replay.program import NONE, Program
-from gapless.replay.whatif import capture, inside_items, set_activity_ns, unblock
+from gapless.analyses.host import FRAME, OP
+from gapless.replay.program import NONE
+from gapless.replay.whatif import inside_items
+from gapless.rules._compiled import (
+    QUICK_CALL,
+    Call,
+    Span,
+    apart,
+    as_one_call,
+    calls_of,
+    region_mask,
+    stretches,
+    waits_between,
+)
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Found, Outcome, Unknown
 from gapless.tables.coding import matches
-from gapless.tables.intervals import Int
+from gapless.tables.intervals import Int, as_ns
 
 CODE = KIND = "graph-break"
-COMPILED_CALL_NS = 35_000.0
-"""Host time of one call of a compiled region: guards, prologue, one launch (H200 host, torch 2.11, unprofiled)."""
-FUSED_SHARE = 0.25
-"""What is left of a chain's element-wise GPU time once it is one kernel (measured chains: 0.18 and 0.27)."""
-REGION = "Torch-Compiled Region"
+LEAST_CUT = 3
+"""Two regions with a wait between them are usual in healthy steps: a compiled model, `loss.item()`, a compiled optimizer."""
+FEW_OPS = 4
+"""Ops between two pieces of one function, at most: what computes the value that is read, and the read."""
 
 FIX = """\
 # See where and why it breaks:
@@ -51,12 +63,10 @@ model = torch.compile(model, fullgraph=True)
 
 def check(c: Context) -> Outcome:
     """Are compiled functions cut?"""
-    forest = c.s.links.forest
-    regions = np.zeros(forest.source.size, dtype=bool)
-    regions[forest.of_op] = matches(c.s.raw.ops["name"], lambda n: n.startswith(REGION))
-    rows = np.flatnonzero(regions & c.counted_rows)
+    rows = np.flatnonzero(region_mask(c) & c.counted_rows)
     if rows.size:
-        return _nested(c, rows)
+        nested = _nested(c, rows)
+        return nested if isinstance(nested, Found) else _cut_by_waits(c, rows)
     if c.s.raw.frames.height == 0:
         return Unknown(
             "no compiled region in the trace: either nothing is compiled, or Dynamo gave up, which only stacks show",
@@ -71,29 +81,53 @@ def _nested(c: Context, rows: Int) -> Outcome:
         return Clean()
     forest = c.s.links.forest
     inner = np.setdiff1d(rows, outer)
-    base = c.in_base(outer)
-    inner_base = c.in_base(inner)
-    broken = np.array(
-        [r for r in base.tolist() if ((forest.start[inner_base] > forest.start[r]) & (forest.start[inner_base] < forest.end[r])).any()],
-        dtype=np.int64,
-    )  # fmt: skip
-    if broken.size == 0:
+    at = forest.start[c.in_base(inner)]
+    broken = [call for call in calls_of(c, outer) if ((at > forest.start[call.row]) & (at < call.end)).any()]
+    if not broken:
         return Clean()
     breaks = inner.size / c.step_count
     return _found(
-        c, broken, f"torch.compile's graph breaks {breaks:.0f} time{'s' if breaks > 1.5 else ''} a step", inner,
+        c, [[(call.start, call.end)] for call in broken] + _backward(c),
+        f"torch.compile's graph breaks {breaks:.0f} time{'s' if breaks > 1.5 else ''} a step", inner,
         [f"{rows.size / c.step_count:.0f} compiled regions a step, {breaks:.0f} of them continue another after a break",
-         *_between(c, broken)],
+         *_waits(c, broken)],
     )  # fmt: skip
 
 
-def _between(c: Context, broken: Int) -> list[str]:
+def _backward(c: Context) -> list[Span]:
+    """The backward pieces of cut functions: one call, once the forward is one."""
     forest = c.s.links.forest
-    waits = 0
-    for row in broken.tolist():
-        inside = inside_items(c.program, forest.start[[row]], forest.end[[row]])
-        waits += int((c.program.item_wait[inside] != NONE).sum())
+    rows = c.in_base(c.outermost(c.op_rows("autograd::engine::evaluate_function: CompiledFunctionBackward")))
+    spans = list(zip(forest.start[rows].tolist(), forest.end[rows].tolist(), strict=True))
+    return [spans] if len(spans) > 1 else []
+
+
+def _waits(c: Context, broken: list[Call]) -> list[str]:
+    inside = inside_items(c.program, as_ns([call.start for call in broken]), as_ns([call.end for call in broken]))
+    waits = int((c.program.item_wait[inside] != NONE).sum())
     return [f"{waits} wait{'s' if waits != 1 else ''} for the GPU between the pieces"] if waits else []
+
+
+def _cut_by_waits(c: Context, rows: Int) -> Outcome:
+    """Are regions separated by little more than a wait? So runs a frame that Dynamo skipped, or had to leave."""
+    forest = c.s.links.forest
+    split, waits = apart(c), waits_between(c)
+    launching = forest.start[c.in_base(c.outermost(np.flatnonzero((forest.source == OP) & c.counted_rows)))]
+
+    def follows(one: Call, two: Call) -> bool:
+        between = int(((launching >= one.end) & (launching < two.start)).sum())
+        return not split(one, two) and waits(one, two) > 0 and between <= FEW_OPS
+
+    groups = [group for group in stretches(calls_of(c, c.outermost(rows)), follows) if len(group) >= LEAST_CUT]
+    if not groups:
+        return Clean()
+    count, cuts = sum(len(group) for group in groups), sum(len(group) - 1 for group in groups)
+    return _found(
+        c, [[(group[0].start, group[-1].end)] for group in groups],
+        f"{count} compiled regions a step are cut apart by {cuts} waits for the GPU",
+        as_ns([call.row for group in groups for call in group]),
+        [f"{count} compiled regions a step, with a wait and at most {FEW_OPS} operators between one and the next"],
+    )  # fmt: skip
 
 
 def _gave_up(c: Context) -> Outcome:
@@ -119,41 +153,21 @@ def _gave_up(c: Context) -> Outcome:
     if explicit.size:
         text.append(f"torch._dynamo.graph_break() is called {explicit.size / c.step_count:.0f} times a step")
     return _found(
-        c, np.array(launching, dtype=np.int64), "torch.compile gave up: the function runs eagerly",
+        c, [[(int(forest.start[r]), int(forest.end[r]))] for r in launching], "torch.compile gave up: the function runs eagerly",
         explicit if explicit.size else rows, text,
     )  # fmt: skip
 
 
-def _found(c: Context, broken: Int, title: str, sites: Int, evidence: list[str]) -> Found:
-    forest = c.s.links.forest
-    spans = list(zip(forest.start[broken].tolist(), forest.end[broken].tolist(), strict=True))
-    families = np.array(c.families(c.program) or [""])
-    starts, ends = forest.start[broken], forest.end[broken]
-
-    def merged(program: Program, fused: float) -> Program:
-        items = inside_items(program, starts, ends)
-        mine = items[program.act_item] if program.act_item.size else np.zeros(0, dtype=bool)
-        own = program.act_row >= 0
-        light = (
-            np.isin(families, ("pointwise", "triton", "reduction", "copy"))
-            if own.all() and families.size == own.size
-            else own
-        )
-        edited = set_activity_ns(unblock(program, items), mine & light, program.act_ns * fused)
-        for start, end in spans:
-            edited = capture(edited, start, end, host_ns=COMPILED_CALL_NS, node_ns=0.0)
-        return edited
-
+def _found(c: Context, spans: list[Span], title: str, sites: Int, evidence: list[str]) -> Found:
     return Found(
         title,
         c.sites(sites),
-        lambda program: merged(program, FUSED_SHARE),
+        as_one_call(c, spans, fuse=True),
         evidence,
         "Code that must run in Python cannot be compiled; it has to move out of the function.",
         FIX,
-        cautious=lambda program: merged(program, 1.0),
-        assumptions=[
-            "one compiled call takes 35 us of host time",
-            "element-wise kernels fuse to a quarter of their time",
-        ],
-    )
+        cautious=as_one_call(c, spans, fuse=False),
+        hopeful=as_one_call(c, spans, fuse=True, call_share=QUICK_CALL),
+        assumptions=["calling one compiled function costs what calling one piece costs now (25 us where there is none)",
+                     "element-wise kernels on either side of a break become one"],
+    )  # fmt: skip

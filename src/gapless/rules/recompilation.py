@@ -24,9 +24,9 @@ from gapless.analyses.causes import Cause
 from gapless.analyses.host import OP
 from gapless.replay.program import Program
 from gapless.replay.whatif import capture, cut_host
+from gapless.rules._compiled import CALL_NS as COMPILED_CALL_NS
 from gapless.rules._stalls import WARM_SHARE, WARMEST_SHARE, warmed
 from gapless.rules.context import Context
-from gapless.rules.graph_break import COMPILED_CALL_NS
 from gapless.rules.outcome import Clean, Found, Outcome
 from gapless.tables.coding import matches
 from gapless.tables.intervals import Int
