@@ -22,11 +22,11 @@ START_UP_CALL_NS = 100_000_000
 START_UP_SHARE = 0.1
 
 
-def trust_checks(s: Study) -> list[TrustCheck]:
-    """All checks, in a fixed order."""
+def trust_checks(s: Study, *, stacks_beside: bool = False) -> list[TrustCheck]:
+    """All checks, in a fixed order. `stacks_beside`: another window of the same program gave file and line."""
     return [
         _records(s), _gpu_stops_early(s), _graphs(s), _cold(s), _untraced(s), _artifacts(s), _skew(s), _blocking(s),
-        _unlinked(s), _flags(s), _reading(s),
+        _unlinked(s), _flags(s, stacks_beside), _reading(s),
     ]  # fmt: skip
 
 
@@ -211,9 +211,9 @@ def _unlinked(s: Study) -> TrustCheck:
     )
 
 
-def _flags(s: Study) -> TrustCheck:
+def _flags(s: Study, stacks_beside: bool) -> TrustCheck:
     missing = []
-    if s.raw.frames.height == 0:
+    if s.raw.frames.height == 0 and not stacks_beside:
         missing.append("no stacks (no file and line)")
     if s.raw.ops.height and s.raw.ops["input_dims"].null_count() == s.raw.ops.height:
         missing.append("no shapes (no bytes, FLOPs or dtypes of ops)")

@@ -11,12 +11,14 @@ import polars as pl
 import gapless
 from gapless.analyses.accounting import account_host
 from gapless.analyses.blocking import Origin
+from gapless.analyses.borrowed import Borrowed, borrow_places
 from gapless.analyses.places import find_places
 from gapless.analyses.step_numbers import step_numbers
 from gapless.analyses.study import Study
 from gapless.analyses.sync_sites import SyncSite, sync_sites
 from gapless.analyses.top_tables import top_tables
 from gapless.analyses.trust import trust_checks
+from gapless.api.sibling import stack_file_name
 from gapless.model.report import (
     DeviceAccount,
     HostAccount,
@@ -51,17 +53,25 @@ class Assembled:
     context: Context
 
 
-def assemble(s: Study) -> Assembled:
-    """The finished report of a studied trace."""
+def assemble(s: Study, stacks: Study | None = None) -> Assembled:
+    """The finished report of a studied trace; `stacks` is the window with stacks recorded beside it."""
     prediction = predict(s)
     places = find_places(s.raw, s.links)
+    borrowed = None
+    if stacks is not None:
+        borrowed = borrow_places(s, places, stacks, find_places(stacks.raw, stacks.links))
+        places = borrowed.places
     context = Context(s, prediction, places)
     judged = judge(context)
     sites = sync_sites(s, places)
     report = Report(
         tool={"name": "gapless", "version": gapless.__version__},
         trace=_trace(s),
-        trust=[*trust_checks(s), *_replay_trust(s, prediction)],
+        trust=[
+            *trust_checks(s, stacks_beside=borrowed is not None and borrowed.matched > 0),
+            *_replay_trust(s, prediction),
+            *_stack_trust(s, borrowed),
+        ],
         window=Window(
             s.steps.marker,
             [
@@ -135,6 +145,16 @@ def _replay_trust(s: Study, p: Prediction) -> list[TrustCheck]:
             )
         )
     return checks
+
+
+def _stack_trust(s: Study, borrowed: Borrowed | None) -> list[TrustCheck]:
+    name = stack_file_name(s.raw)
+    if name is None:
+        return []
+    if borrowed is None:
+        return [TrustCheck("stacks", "note", f"{name} is not beside this file or not readable: no file and line")]
+    share = borrowed.matched / max(borrowed.outermost, 1)
+    return [TrustCheck("stacks", "ok", f"file and line come from {name}, for {share:.0%} of the main thread's ops")]
 
 
 def _device(device: int, wall_ns: int, parts: pl.DataFrame) -> DeviceAccount:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from gapless.api.sibling import stack_file
 from gapless.api.trace import Trace
 from gapless.store import load as load_raw
 
@@ -19,7 +21,11 @@ def load(
 ) -> Trace:
     """Read a trace: a path (plain or gzip), an fsspec URL, or an open binary file.
 
+    Where `gapless run` recorded a window with stacks beside it, reports take file and line from there.
     With `cache` and a `cache_dir` the tables are kept there, keyed by the file's content, and the next read is quick.
     Raises NotATraceError or EmptyTraceError with one line that says what the file looks like and what to do.
     """
-    return Trace(load_raw(source, cache_dir=cache_dir if cache else None, progress=progress))
+    where = cache_dir if cache else None
+    raw = load_raw(source, cache_dir=where, progress=progress)
+    beside = stack_file(raw, source)
+    return Trace(raw, stacks=None if beside is None else partial(load_raw, beside, cache_dir=where))

@@ -55,5 +55,5 @@ class ReportView:
 def report(trace: Trace, *, options: ReportOptions | None = None) -> ReportView:
     """Report on a trace. Raises UsageError where a step marker, step or device does not exist in it."""
     chosen = options or ReportOptions()
-    made = assemble(trace.study(chosen.study()))
+    made = assemble(trace.study(chosen.study()), trace.stacks)
     return ReportView(trace, chosen, made.report, made.context)

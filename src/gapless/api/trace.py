@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import polars as pl
@@ -9,6 +10,7 @@ import polars as pl
 from gapless.analyses import tables as derived
 from gapless.analyses.study import Study, StudyOptions, study
 from gapless.ingest.raw import RawTrace
+from gapless.model.errors import GaplessError
 from gapless.model.meta import TraceMeta
 from gapless.model.schema import TABLES
 
@@ -19,8 +21,10 @@ class Trace:
     `raw` are the tables as read; `study()` runs the analyses (links, steps, syncs, accounting) once and keeps them.
     """
 
-    def __init__(self, raw: RawTrace) -> None:
+    def __init__(self, raw: RawTrace, *, stacks: Callable[[], RawTrace] | None = None) -> None:
+        """`stacks` reads the window with stacks that `gapless run` records beside its timing window."""
         self.raw = raw
+        self._stacks = stacks
         self._studies: dict[StudyOptions, Study] = {}
 
     @property
@@ -34,6 +38,16 @@ class Trace:
         if chosen not in self._studies:
             self._studies[chosen] = study(self.raw, chosen)
         return self._studies[chosen]
+
+    @cached_property
+    def stacks(self) -> Study | None:
+        """The window with stacks beside this one, studied; None where there is none that can be read."""
+        if self._stacks is None:
+            return None
+        try:
+            return study(self._stacks())
+        except GaplessError:
+            return None
 
     @cached_property
     def ops(self) -> pl.LazyFrame:

@@ -25,6 +25,11 @@ def load(path: str, args: argparse.Namespace) -> Trace:
     folder = Path(args.cache_dir) if args.cache_dir else store.default_cache_dir(os.environ)
     with ReadProgress("stdin" if path == "-" else PurePath(path).name) as progress:
         raw = store.load(source, cache_dir=None if args.no_cache else folder, progress=progress)
-    from gapless.api import Trace
+    from functools import partial
 
-    return Trace(raw)
+    from gapless.api import Trace
+    from gapless.api.sibling import stack_file
+
+    beside = stack_file(raw, path)
+    where = None if args.no_cache else folder
+    return Trace(raw, stacks=None if beside is None else partial(store.load, beside, cache_dir=where))

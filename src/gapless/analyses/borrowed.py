@@ -1,0 +1,127 @@
+"""Where does a host event lie that was recorded without stacks, when another window of the same program has them?
+
+Only outermost events of the stepping thread are matched: outermost ops, and calls that no op contains. One of them is
+the k-th of its name in its step. It takes the place of the k-th of that name in a step of the window with stacks if
+both steps hold equally many; where they do not, only if all of that name lie in one place there. What lies below an
+outermost event lies where that event does. Anything else keeps the place it has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gapless.analyses.host import CALL
+from gapless.analyses.places import Place, Places
+from gapless.analyses.study import Study
+from gapless.tables.coding import categories, codes
+from gapless.tables.intervals import Int, as_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Borrowed:
+    """Places with those of the window with stacks; `matched` of `outermost` events in steps found theirs."""
+
+    places: Places
+    matched: int
+    outermost: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Outermost:
+    """Outermost events in steps, in time order: forest row, step index, and name as text codes into `names`."""
+
+    row: Int
+    step: Int
+    name: Int
+    names: list[str]
+
+
+def borrow_places(s: Study, places: Places, other: Study, other_places: Places) -> Borrowed:
+    """The places of `s` with file, line and module from `other`, a window of the same program with stacks."""
+    here, there = _outermost(s, places), _outermost(other, other_places)
+    known_there = _by_name(there, other_places)
+    anchor = _anchors(s, places)
+    taken = np.full(anchor.size, -1, dtype=np.int64)
+    for row, found in zip(here.row.tolist(), _looked_up(here, known_there), strict=True):
+        taken[row] = found
+    matched = int((taken[here.row] >= 0).sum())
+    if matched == 0:
+        return Borrowed(places, 0, here.row.size)
+    from_there = np.where(anchor >= 0, taken[np.maximum(anchor, 0)], -1)
+    width = len(other_places.known) + 1
+    distinct, key = np.unique(places.key * width + from_there + 1, return_inverse=True)
+    known = tuple(
+        _merged(places.known[int(value) // width], other_places, int(value) % width - 1) for value in distinct
+    )
+    return Borrowed(replace(places, key=as_ns(key.reshape(-1)), known=known), matched, here.row.size)
+
+
+def _merged(own: Place, other: Places, key: int) -> Place:
+    if key < 0 or own.file is not None:
+        return own
+    found = other.known[key]
+    return Place(own.op, own.module or found.module, found.file, found.line)
+
+
+def _anchors(s: Study, places: Places) -> Int:
+    """For each forest row the outermost event that it is or lies in; -1 for none."""
+    rows = np.arange(places.op.size)
+    own = s.links.forest.source == CALL
+    return np.where(places.op >= 0, places.op, np.where(own, rows, -1))
+
+
+def _outermost(s: Study, places: Places) -> _Outermost:
+    forest, steps = s.links.forest, s.steps
+    op_names, call_names = categories(s.raw.ops["name"]), categories(s.raw.calls["name"])
+    rows = np.flatnonzero(_anchors(s, places) == np.arange(places.op.size))
+    if steps.thread is not None:
+        rows = rows[forest.thread[rows] == steps.thread]
+    rows = rows[np.argsort(forest.start[rows], kind="stable")]
+    step = np.searchsorted(steps.start, forest.start[rows], side="right") - 1
+    inside = (step >= 0) & (forest.start[rows] < steps.until[np.maximum(step, 0)])
+    rows, step = rows[inside], step[inside]
+    is_call = forest.source[rows] == CALL
+    table_row = forest.row[rows]
+    op_code, call_code = codes(s.raw.ops["name"]), codes(s.raw.calls["name"])
+    name = np.zeros(rows.size, dtype=np.int64)
+    name[~is_call] = op_code[table_row[~is_call]]
+    name[is_call] = call_code[table_row[is_call]] + len(op_names)
+    return _Outermost(rows, as_ns(step), name, [*op_names, *call_names])
+
+
+def _by_name(events: _Outermost, places: Places) -> dict[str, list[list[int]]]:
+    """Name -> for each step that holds it, the keys of its places in order; -1 for a place without a file."""
+    found: dict[str, dict[int, list[int]]] = {}
+    usable = np.array([place.file is not None for place in places.known])
+    key = places.key[events.row]
+    key = np.where(usable[key], key, -1) if key.size else key
+    for name, step, at in zip(events.name.tolist(), events.step.tolist(), key.tolist(), strict=True):
+        found.setdefault(events.names[name], {}).setdefault(step, []).append(at)
+    return {name: list(steps.values()) for name, steps in found.items()}
+
+
+def _looked_up(events: _Outermost, known: dict[str, list[list[int]]]) -> list[int]:
+    """For each event the key of its place in the other window, or -1."""
+    group = list(zip(events.name.tolist(), events.step.tolist(), strict=True))
+    count: dict[tuple[int, int], int] = {}
+    for pair in group:
+        count[pair] = count.get(pair, 0) + 1
+    chosen = {pair: _listed(known.get(events.names[pair[0]], []), total) for pair, total in count.items()}
+    seen: dict[tuple[int, int], int] = {}
+    result = []
+    for pair in group:
+        k = seen[pair] = seen.get(pair, -1) + 1
+        keys = chosen[pair]
+        result.append(keys[k] if len(keys) > k else keys[0] if len(keys) == 1 else -1)
+    return result
+
+
+def _listed(steps: list[list[int]], total: int) -> list[int]:
+    """The keys of a step with as many events, else the one place that all share, else nothing."""
+    for keys in reversed(steps):
+        if len(keys) == total:
+            return keys
+    distinct = {key for keys in steps for key in keys}
+    return list(distinct) if len(distinct) == 1 else []

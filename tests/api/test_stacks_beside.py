@@ -1,0 +1,73 @@
+"""A timing window takes file and line from the window with stacks that was recorded beside it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import gapless
+from gapless.analyses.borrowed import borrow_places
+from gapless.analyses.places import find_places
+from gapless.api.sibling import stack_file_name
+
+SAMPLES = Path(str(files("gapless") / "samples"))
+TIMING, STACK = SAMPLES / "layer_sync.before.json.gz", SAMPLES / "layer_sync.before.stack.json.gz"
+
+
+def recorded(folder: Path, stack_file: object) -> Path:
+    """The sample's timing window, with the metadata that `gapless run` writes."""
+    trace = json.loads(gzip.decompress(TIMING.read_bytes()))
+    trace["gapless"] = {"schema": "gapless.recording/1", "stack_file": stack_file}
+    path = folder / "job.rank0.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(trace).encode(), 1))
+    return path
+
+
+def test_every_outermost_op_finds_the_place_that_the_window_with_stacks_has() -> None:
+    timing, stack = gapless.load(TIMING).study(), gapless.load(STACK).study()
+    there = find_places(stack.raw, stack.links)
+    borrowed = borrow_places(timing, find_places(timing.raw, timing.links), stack, there)
+    assert borrowed.matched == borrowed.outermost > 100
+    found = {(p.op, p.module, p.file, p.line) for p in borrowed.places.known if p.op == "aten::linear"}
+    assert found == {(p.op, p.module, p.file, p.line) for p in there.known if p.op == "aten::linear"}
+    assert len({module for _, module, _, _ in found}) == 12, "each layer keeps its own module"
+
+
+def test_a_report_names_lines_of_the_window_beside_it(tmp_path: Path) -> None:
+    path = recorded(tmp_path, "job.rank0.stack.json.gz")
+    (tmp_path / "job.rank0.stack.json.gz").write_bytes(STACK.read_bytes())
+    report = gapless.report(gapless.load(path)).report
+    best = report.findings[0]
+    assert best.code == "explicit-sync"
+    assert (best.where.file, best.where.line) == ("record.py", 92)
+    checks = {check.check: check for check in report.trust}
+    assert checks["stacks"].status == "ok"
+    assert "no file and line" not in checks["missing-flags"].detail
+    alone = gapless.report(gapless.load(TIMING)).report
+    assert alone.step == report.step, "timing is that of the window without stacks"
+
+
+def test_a_missing_window_is_said_and_costs_nothing_else(tmp_path: Path) -> None:
+    report = gapless.report(gapless.load(recorded(tmp_path, "gone.stack.json.gz"))).report
+    (check,) = [check for check in report.trust if check.check == "stacks"]
+    assert check.status == "note"
+    assert "gone.stack.json.gz is not beside this file" in check.detail
+    assert report.findings[0].where.file is None
+
+
+def test_a_broken_window_is_as_good_as_none(tmp_path: Path) -> None:
+    path = recorded(tmp_path, "job.stack.json.gz")
+    (tmp_path / "job.stack.json.gz").write_bytes(b"no trace")
+    assert gapless.report(gapless.load(path)).report.findings[0].where.file is None
+
+
+@pytest.mark.parametrize("name", ["../other.json.gz", "/etc/passwd", "a\\b.json.gz", "", 7, None, ["x"], "."])
+def test_only_a_plain_file_name_is_followed(tmp_path: Path, name: object) -> None:
+    trace = gapless.load(recorded(tmp_path, name))
+    assert trace.stacks is None
+    if name != ".":
+        assert stack_file_name(trace.raw) is None
