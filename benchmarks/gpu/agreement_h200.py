@@ -23,7 +23,7 @@ import torch
 from measure_h200 import Case, cases, spin
 
 from gapless.runtime.timing import quantities as q
-from gapless.runtime.timing.backend import KernelTime
+from gapless.runtime.timing.backend import KernelTime, UnavailableError
 from gapless.runtime.timing.cuda import CudaBackend, current_backend
 from gapless.runtime.timing.explain import busy_ns
 from gapless.runtime.timing.kernels import record_device
@@ -31,7 +31,7 @@ from gapless.runtime.timing.sampling import StopRule
 
 OUT = Path(os.environ.get("OUT", "."))
 TOLERANCE = 0.03
-ROUNDS = 6
+ROUNDS = 2 if "brief" in sys.argv[1:] else 6
 DELAYS_US = (0, 50, 500)
 DELAYED = ("add_ 4 MB", "mul 16 MB", "mm 1024 bf16", "mm 4096 bf16", "conv 3x3 64>128", "80 launches in a graph")
 START = time.perf_counter()
@@ -52,10 +52,11 @@ def busy(run: Run, seconds: float) -> None:
 class Subject:
     """One function: how many calls an interval holds, and blocks of samples with or without the profiler."""
 
-    def __init__(self, run: Run, backend: CudaBackend, host_us: float) -> None:
+    def __init__(self, run: Run, backend: CudaBackend) -> None:
         self.run, self.backend = run, backend
         busy(run, 0.05)
-        self.found = q.fit(run, backend, host_us)
+        naive, _ = q.latency(run, backend, StopRule(6, 0.5, 0.05))
+        self.found = q.fit(run, backend, naive.us or 10.0)
         per_sample_us = self.found.calls * (self.found.gpu_us + self.found.enqueue_us)
         self.samples = int(min(20, max(4, 60_000 / per_sample_us)))
         self.warm_s = 0.3 if self.found.gpu_us > 100 else 0.05
@@ -127,31 +128,46 @@ def agreement(subject: Subject) -> dict[str, object]:
     }  # fmt: skip
 
 
-def wall_slope(subject: Subject, launches: float) -> float | None:
-    """Microseconds of wall time that one more held call adds, from opening the gate to the end of a device sync."""
+def wall(subject: Subject, launches: float) -> dict[str, float | None]:
+    """Wall time that one more held call adds, from opening the gate to the end of a device sync, beside t_gpu.
+
+    In time, and in cycles of the core clock as it was read behind each batch: long products lower the clock.
+    """
     backend, run, found = subject.backend, subject.run, subject.found
     most = max(2, min(int(30_000 / found.gpu_us), int(700 / max(launches, 1)), 400))
+    sample = q.held_sampler(run, backend, found)
 
-    def once(calls: int) -> float | None:
+    def once(calls: int) -> tuple[float, float] | None:
         backend.synchronize()
         hold = backend.hold(found.enqueue_us * calls, self_ending=False)
         try:
             for _ in range(calls):
                 run()
+            read = backend.meter()
             held = hold.holding()
         finally:
             hold.release()
         opened = backend.now_ns()
         backend.synchronize()
-        return (backend.now_ns() - opened) / 1e3 if held else None
+        return ((backend.now_ns() - opened) / 1e3, read() or 0.0) if held else None
 
-    busy(run, subject.warm_s)
-    slopes = []
-    for _ in range(max(5, min(20, subject.samples))):
-        whole, half = once(most), once(most // 2)
-        if whole is not None and half is not None:
-            slopes.append((whole - half) / (most - most // 2))
-    return median(slopes) if slopes else None
+    rows = []
+    for _ in range(6 if found.gpu_us > 5_000 else 15):
+        seen = []
+        for take in (lambda: once(most), lambda: once(most // 2), sample):
+            busy(run, subject.warm_s / 3)
+            seen.append(take())
+        whole, half, near = seen
+        if whole is not None and half is not None and near is not None:
+            added = most - most // 2
+            slope, cycles = (whole[0] - half[0]) / added, (whole[0] * whole[1] - half[0] * half[1]) / added
+            rows.append({"wall_us": slope, "cycles": cycles, "near_us": near[0], "near_cycles": near[0] * near[2]})
+    if not rows:
+        return {"wall_us": None, "gpu_over_wall": None, "gpu_over_wall_cycles": None}
+    return {
+        "wall_us": middle(rows, "wall_us"), "gpu_over_wall": middle(rows, "near_us") / middle(rows, "wall_us"),
+        "gpu_over_wall_cycles": middle(rows, "near_cycles") / middle(rows, "cycles"),
+    }  # fmt: skip
 
 
 def delayed(case: Case, backend: CudaBackend) -> list[dict[str, object]]:
@@ -162,7 +178,7 @@ def delayed(case: Case, backend: CudaBackend) -> list[dict[str, object]]:
             spin(delay)
             return case.fn(*case.args)
 
-        subject = Subject(run, backend, delay + 15.0)
+        subject = Subject(run, backend)
         rows.append({"delay_us": delay, "t_pair_us": q.unheld(run, backend, StopRule(20, 0.02, 0.2)).us}
                     | agreement(subject))  # fmt: skip
     base = rows[0]["span_us"]
@@ -196,22 +212,27 @@ def everything(result: dict[str, object]) -> None:
     subjects = {}
     for case in chosen:
         run = (lambda case=case: case.fn(*case.args)) if case.args else case.fn
-        subjects[case.name] = Subject(run, backend, 10.0)
+        try:
+            subjects[case.name] = Subject(run, backend)
+        except UnavailableError as error:
+            print(f"{case.name}: {error}", flush=True)
     clean = {name: median(row[0] for row in subject.plain()) for name, subject in subjects.items()}
     print(f"[{time.perf_counter() - START:.0f} s] before any profiler pass: {clean}", flush=True)
-    print(f"{'function':<24}{'calls':>6}{'t_gpu':>11}{'span':>11}{'sum':>11}{'gpu/span':>10}{'same':>10}{'wall':>10}"
+    print(f"{'function':<24}{'calls':>6}{'t_gpu':>11}{'span':>11}{'sum':>11}{'gpu/span':>10}{'same':>10}{'wall':>10}{'cycles':>10}"
           f"{'slows':>8}{'clean':>8}  MHz")  # fmt: skip
     for name, subject in subjects.items():
         row = {"name": name, **agreement(subject), "clean_us": clean[name]}
-        row["wall_us"] = wall_slope(subject, float(row["records"]))
-        row["gpu_over_wall"] = row["t_gpu_us"] / row["wall_us"] if row["wall_us"] else None
+        row |= wall(subject, float(row["records"]))
         result["rows"].append(row)
         print(
             f"{name:<24}{row['calls']:>6}{row['t_gpu_us']:>11.2f}{row['span_us']:>11.2f}{row['sum_us']:>11.2f}"
             f"{verdict(row['gpu_over_span'])}{verdict(row['same_calls'])}{verdict(row['gpu_over_wall'])}"
+            f"{verdict(row['gpu_over_wall_cycles'])}"
             f"{row['profiler_slows']:>8.3f}{row['clean_us'] / row['t_gpu_us']:>8.3f}  {row['mhz'][0]:.0f} {row['mhz'][1]:.0f}",
             flush=True,
         )
+    if "brief" in sys.argv[1:]:
+        return
     print(f"[{time.perf_counter() - START:.0f} s] added host time: t_gpu / span of neighbours, / undelayed span, pair")
     for case in chosen:
         if case.name in DELAYED:
@@ -219,7 +240,7 @@ def everything(result: dict[str, object]) -> None:
             cells = [f"{r['delay_us']}: {r['t_gpu_us']:.2f} {r['gpu_over_span']:.3f} {r['gpu_over_undelayed_span']:.3f}"
                      f" pair {r['t_pair_us']:.1f}" for r in rows]  # fmt: skip
             print(f"{case.name:<24}" + "   ".join(cells), flush=True)
-    for key in ("gpu_over_span", "same_calls", "gpu_over_wall"):
+    for key in ("gpu_over_span", "same_calls", "gpu_over_wall", "gpu_over_wall_cycles"):
         near = [r for r in result["rows"] if r[key] and abs(r[key] - 1) <= TOLERANCE]
         print(f"{key}: {len(near)} of {len(result['rows'])} within 3 %")
     print(f"[{time.perf_counter() - START:.0f} s] done")
