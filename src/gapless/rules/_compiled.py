@@ -141,13 +141,14 @@ def as_one_call(
     fuse: bool,
     call_share: float = 1.0,
     without: NDArray[np.bool_] | None = None,
+    most_ns: float = np.inf,
 ) -> Edit:
     """An edit that makes each span one call of compiled code.
 
     Waits, guards, wrappers and Python go. What a compiler does not fuse keeps its op's host time and its kernels. With
     `fuse` neighbours that it does fuse become one kernel, unless one compiled region holds both: that compiler had the
     choice. `call_share`: what a call costs, as a share of what it costs in these spans. `without` marks items whose work
-    goes too (trials of tuning).
+    goes too (trials of tuning). `most_ns`: what an op may take on the host at most (less than it took while cold).
     """
     call_ns = call_share * _usual_call_ns(c, spans)
     host: list[tuple[int, float]] = []
@@ -158,7 +159,7 @@ def as_one_call(
         units = [u for u in units if without is None or not without[u.jobs[0].item]]
         for group in _groups([u for u in units if not u.waits], fuse=fuse):
             kernels = [job for unit in group for job in unit.jobs]
-            own = min(unit.host for unit in group)
+            own = min(most_ns, *(unit.host for unit in group))
             # The recorder makes a generated launch describe itself: what it really takes is known.
             host.append((group[0].start, min(own, LAUNCH_NS) if fuse and group[0].light else own))
             if len(group) > 1:

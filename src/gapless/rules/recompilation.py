@@ -1,16 +1,19 @@
 """# recompilation: torch.compile compiles again and again
 
 ## What it does
-Finds compilation (`dynamo_timed` rows) in most of the recorded steps. Compilation in one step of many is a cold step and
-is left out of the numbers instead.
+Finds compilation (`dynamo_timed` rows) in most of the recorded steps, and functions that Dynamo looked up and ran eagerly
+all the same, because the recompile limit was reached. Compilation in one step of many is a cold step and is left out of
+the numbers instead.
 
 ## Why it costs
 Each new shape or Python value that a guard holds fixed compiles the function anew: hundreds of milliseconds, while the
-GPU idles. After `recompile_limit` versions the function runs eagerly.
+GPU idles. After `recompile_limit` versions the function runs eagerly. CUDA graphs are recorded anew for each shape too.
 
 ## How the gain is computed
-What the compiled function will cost is in no trace. Expected: the stretch from the guard check to the last launch
-becomes one compiled call of 70 us, and the rest of the step runs warm. Cautious: only the compilations go.
+What the compiled function will cost is in no trace. Expected: from the guard check to the end of the compiled region
+stands one call of 25 to 50 us on the host plus the operators that were really launched, 40 us at most each; kernels that
+only tuning ran go; the rest of the step runs warm. Cautious: only compilation and tuning go. Where Dynamo gave up:
+as for `graph-break`.
 
 ## When it may be wrong
 If the shapes really never repeat and dynamic shapes are not supported for this model, bucket or pad them.
@@ -18,21 +21,32 @@ If the shapes really never repeat and dynamic shapes are not supported for this 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gapless.analyses.causes import Cause
 from gapless.analyses.host import OP
 from gapless.replay.program import Program
-from gapless.replay.whatif import capture, cut_host
-from gapless.rules._compiled import CALL_NS as COMPILED_CALL_NS
-from gapless.rules._stalls import WARM_SHARE, WARMEST_SHARE, warmed
+from gapless.replay.whatif import capture, cut_host, inside_items
+from gapless.rules._compiled import LOOKUP, REGION, Span, as_one_call, overhead_ns
 from gapless.rules.context import Context
-from gapless.rules.outcome import Clean, Found, Outcome
+from gapless.rules.outcome import Clean, Edit, Found, Outcome
 from gapless.tables.coding import matches
-from gapless.tables.intervals import Int
+from gapless.tables.intervals import Int, as_ns
 
 CODE = KIND = "recompilation"
 MOST = 0.5
+LEAST_NS = 200_000.0
+"""A call that compiles takes longer than this beyond its launches; one that only looks something up does not."""
+WARM_OP_NS = 40_000.0
+"""Host time of a launching op is below this once it is warm (H200 hosts: 8 to 30 us)."""
+WARM_SHARE, WARMEST_SHARE = 0.6, 0.3
+"""What the rest of a step costs warm, as a share of what it cost right after a compilation (H200 hosts: 0.2 to 0.7)."""
+GRAPH_CALL_NS, GRAPH_NODE_NS = 70_000.0, 250.0
+"""Host time of calling a compiled function that replays its CUDA graph, and GPU time each node costs more (H200)."""
+NEXT_CALL_NS = 5_000_000
+QUIET_NS = 40_000
 
 FIX = """\
 # See which guard fails:
@@ -47,40 +61,122 @@ x = torch.nn.functional.pad(x, (0, 0, 0, -x.shape[0] % 64))
 
 
 def check(c: Context) -> Outcome:
-    """Do most steps compile?"""
-    rows = compile_roots(c, Cause.COMPILE)
-    if rows.size == 0:
-        return Clean()
+    """Do most steps compile, or did Dynamo stop compiling?"""
+    rows = np.unique(np.concatenate([compile_roots(c, Cause.COMPILE), compile_roots(c, Cause.AUTOTUNE)]))
     forest = c.s.links.forest
-    steps = np.unique(np.searchsorted(c.s.steps.start, forest.start[rows], side="right") - 1)
-    if c.step_count < 2 or steps.size <= MOST * c.step_count:
-        return Clean()
+    compiling = compile_roots(c, Cause.COMPILE)
+    steps = np.unique(np.searchsorted(c.s.steps.start, forest.start[compiling], side="right") - 1)
+    if compiling.size == 0 or c.step_count < 2 or steps.size <= MOST * c.step_count:
+        return _gave_up(c)
     base = c.in_base(rows)
-    if base.size == 0:
-        return Clean()
+    spans = _calls(c, base)
+    if not spans:
+        return _gave_up(c)
     start, end = forest.start[base], forest.end[base]
     total = float((forest.end[rows] - forest.start[rows]).sum()) / c.step_count
-    low, high = _stretch(c, start, end)
-
-    def whole(program: Program, share: float) -> Program:
-        # What was launched inside stays, as one compiled call.
-        called = capture(program, low, high, host_ns=2 * COMPILED_CALL_NS, node_ns=0.0)
-        return warmed(c, called, total, share)
-
+    trials = inside_items(c.program, start, end)
+    graphs = all(_graph_recording(c.name_of(row)) for row in base.tolist())
+    once = _as_graphs(spans) if graphs else as_one_call(c, spans, fuse=False, without=trials, most_ns=WARM_OP_NS)
+    what = "CUDA graphs are prepared anew" if graphs else "torch.compile compiles"
     return Found(
-        f"torch.compile compiles in {steps.size} of {c.step_count} steps",
-        c.sites(rows),
-        lambda program: whole(program, WARM_SHARE),
-        [f"{rows.size / c.step_count:.1f} compilations a step, {total / 1e6:.1f} ms"],
+        f"{what} in {steps.size} of {c.step_count} steps",
+        c.sites(compiling),
+        lambda program: _warm(once(program), WARM_SHARE),
+        [f"{compiling.size / c.step_count:.1f} compilations a step, {total / 1e6:.1f} ms with their tuning"],
         "What the function costs once it is compiled is not in the trace.",
         FIX,
-        cautious=lambda program: cut_host(program, start, end, keep_work=True),
-        hopeful=lambda program: whole(program, WARMEST_SHARE),
+        cautious=lambda program: cut_host(program, start, end),
+        hopeful=lambda program: _warm(once(program), WARMEST_SHARE),
         assumptions=[
-            "the compiled function is called once, in 70 us",
+            "the compiled function is called once, in 25 to 50 us besides its launches (70 us where it replays a graph)",
             "the rest of the step runs faster once it is warm",
         ],
     )
+
+
+def _warm(program: Program, share: float) -> Program:
+    return replace(program, piece_ns=program.piece_ns * share, item_ns=program.item_ns * share)
+
+
+def _as_graphs(spans: list[Span]) -> Edit:
+    def edit(program: Program) -> Program:
+        for low, high in (one for span in spans for one in span):
+            program = capture(program, low, high, host_ns=GRAPH_CALL_NS, node_ns=GRAPH_NODE_NS)
+        return program
+
+    return edit
+
+
+def _graph_recording(name: str) -> bool:
+    return "cudagraph" in name.lower()
+
+
+def _calls(c: Context, rows: Int) -> list[Span]:
+    """The calls of the base step that compile: from the guard check before to the end of the region that then runs."""
+    forest = c.s.links.forest
+    roots = c.in_base(c.root_ops)
+    spans: list[tuple[int, int]] = []
+    for top in sorted({c.root_of(row) for row in rows.tolist()}, key=lambda row: int(forest.start[row])):
+        mine = roots[forest.thread[roots] == forest.thread[top]]
+        spot = int(np.searchsorted(forest.start[mine], forest.start[top]))
+        low, high = int(forest.start[top]), int(forest.end[top])
+        if spot > 0 and c.name_of(int(mine[spot - 1])) == LOOKUP:
+            low = int(forest.start[mine[spot - 1]])
+        if spot + 1 < mine.size and _is_wrapper(c)[top]:
+            after = int(mine[spot + 1])
+            if c.name_of(after).startswith(REGION) and forest.start[after] < high + NEXT_CALL_NS:
+                high = int(forest.end[after])
+        if spans and low < spans[-1][1]:
+            spans[-1] = spans[-1][0], max(spans[-1][1], high)
+        else:
+            spans.append((low, high))
+    return [[span] for span in spans if overhead_ns(c, *span) >= LEAST_NS]
+
+
+def _gave_up(c: Context) -> Outcome:
+    """Does Dynamo look for compiled code, find none and compile none? So it is once the recompile limit is reached."""
+    forest = c.s.links.forest
+    found, spans = [], []
+    lookups = c.op_rows(LOOKUP)
+    for row in lookups.tolist():
+        run = _eager_after(c, row)
+        if run is not None:
+            found.append(row)
+            if c.in_base(as_ns([row])).size:
+                spans.append([run])
+    steps = np.unique(np.searchsorted(c.s.steps.start, forest.start[found], side="right") - 1) if found else as_ns([])
+    if not spans or steps.size <= MOST * c.step_count:
+        return Clean()
+    return Found(
+        f"torch.compile no longer compiles: {len(found) / c.step_count:.0f} "
+        f"call{'s' if len(found) > 1.5 * c.step_count else ''} a step run eagerly",
+        c.sites(as_ns(found)),
+        as_one_call(c, spans, fuse=True),
+        [f"{len(found)} of {lookups.size} guard checks are followed by eager operators: no version fits, none is compiled"],
+        "Where the function ends is not in the trace: operators after it may be counted.",
+        FIX,
+        cautious=as_one_call(c, spans, fuse=False),
+        assumptions=["the operators after the guard check belong to the function",
+                     "a compiled call takes 25 us of host time besides its launches"],
+    )  # fmt: skip
+
+
+def _eager_after(c: Context, lookup: int) -> tuple[int, int] | None:
+    """From a guard check to the end of the eager ops after it; None if anything compiled (or nothing) comes next."""
+    forest = c.s.links.forest
+    level = np.flatnonzero(
+        (forest.parent == forest.parent[lookup])
+        & (forest.thread == forest.thread[lookup])
+        & (forest.source == OP)
+        & (forest.start >= forest.end[lookup])
+    )
+    end = int(forest.end[lookup])
+    reached = end
+    for row in level[np.argsort(forest.start[level], kind="stable")].tolist():
+        if not c.name_of(row).startswith("aten::") or forest.start[row] > reached + QUIET_NS:
+            break
+        reached = int(forest.end[row])
+    return (int(forest.start[lookup]), reached) if reached > end else None
 
 
 def compile_roots(c: Context, cause: Cause) -> Int:
@@ -106,13 +202,3 @@ def _is_wrapper(c: Context) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     flag = np.zeros(forest.source.size, dtype=bool)
     flag[forest.of_op] = matches(c.s.raw.ops["name"], lambda n: n in ("dynamo", "entire_frame_compile", "inductor"))
     return flag
-
-
-def _stretch(c: Context, start: Int, end: Int) -> tuple[int, int]:
-    """From the guard check before the first compilation to the end of the last launch after it in the step."""
-    forest = c.s.links.forest
-    guards = c.op_rows("TorchDynamo Cache Lookup")
-    before = guards[(forest.start[guards] < start.min()) & (forest.start[guards] >= c.program.base_start)]
-    first = int(forest.start[before].max()) if before.size else int(start.min())
-    after = c.program.item_start[c.program.item_start >= int(end.max())]
-    return first, int(after.max()) + 10_000 if after.size else int(end.max())
