@@ -29,6 +29,10 @@ def test_a_gpu_bound_step_takes_its_kernels_and_the_spaces_between_them() -> Non
     assert found.ends[:2] == [84, 166]
 
 
+def test_the_first_kernel_of_all_follows_nothing() -> None:
+    assert run(program(launch(1, gpu(50))), replace(MACHINE, spacing_ns=20)).ends[:2] == [1 + 2 + 50, 53 + 20 + 50]
+
+
 def test_host_work_after_the_last_call_belongs_to_the_step() -> None:
     assert period(program(launch(4, gpu(5)), host(90))) == 94
 
@@ -49,6 +53,12 @@ def test_a_wait_in_the_middle_drains_the_pipeline() -> None:
 
 def test_a_wait_for_finished_work_costs_only_its_own_time() -> None:
     assert period(program(launch(4, gpu(5)), host(100), wait(1, 0))) == 105
+
+
+def test_a_wait_returns_late_only_if_it_had_to_wait() -> None:
+    # The kernel ends at 11. Called at 12 the wait takes its own 1; called at 9 it returns 3 after the end.
+    assert period(program(launch(4, gpu(5)), host(8), wait(1, 0))) == 13
+    assert period(program(launch(4, gpu(5)), host(5), wait(2, 0))) == 14
 
 
 def test_a_wait_longer_than_the_work_left_returns_after_its_own_time() -> None:
@@ -149,4 +159,5 @@ def test_the_work_of_a_replay_is_linear_in_the_items(items: int) -> None:
     replayed = items * len(found.ends)
     assert 1 <= len(found.ends) <= MAX_ROUNDS
     assert replayed <= max(MAX_ITEMS, 4 * items)
+    assert (len(found.ends) == 1) == (items > LONG_PROGRAM)
     assert found.period_ns == pytest.approx(2 * items, rel=0.01, abs=0.01)
