@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -43,6 +44,7 @@ _HOST_KINDS: dict[str, HostMemory] = {"pageable": "pageable", "pinned": "pinned"
 _READBACK_OPS = ("aten::_local_scalar_dense", "aten::item", "aten::is_nonzero")
 
 
+@lru_cache(maxsize=8192)
 def copy_traits(
     name: str, launch: str | None = None, op: str | None = None, launch_kind: str | None = None
 ) -> CopyTraits:

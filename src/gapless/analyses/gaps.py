@@ -47,7 +47,7 @@ def split_gaps(
     l0 = np.where(linked, np.clip(call_start, begin, finish), np.where(activity < 0, finish, begin))
     l1 = np.where(linked, np.clip(call_end, l0, finish), l0)
     parts = [_before_launch(states, thread, begin, l0)]
-    inside = np.array([_inside_cause(links, launches, c) for c in call.tolist()], dtype=np.int64)
+    inside = _inside_cause(links, launches, call)
     parts.append(_rows(np.arange(begin.size), l0, l1, inside, linked))
     late = np.minimum(l1 + launches.usual_delay_ns, finish)
     parts.append(_rows(np.arange(begin.size), l1, late, np.full(begin.size, LATENCY), linked))
@@ -139,17 +139,14 @@ def _holes(query: Int, low: Int, high: Int, begin: Int, finish: Int) -> tuple[In
     return owner[:-1][hole], until[:-1][hole], times[1:][hole]
 
 
-def _inside_cause(links: Links, launches: Launches, call: int) -> int:
-    if call < 0:
-        return UNRECORDED
-    if launches.queue_full[call]:
-        return int(Cause.QUEUE_FULL)
-    kind = links.call_class[call]
-    if kind == int(CallClass.GRAPH_LAUNCH):
-        return int(Cause.GRAPH_LAUNCH)
-    if kind in (int(CallClass.COPY), int(CallClass.COPY_SYNC)):
-        return int(Cause.COPY_CALL)
-    return int(Cause.LAUNCH)
+def _inside_cause(links: Links, launches: Launches, call: Int) -> Int:
+    """What a gap inside each launch call waits for; -1 is no call."""
+    of_class = np.full(len(CallClass), int(Cause.LAUNCH), dtype=np.int64)
+    of_class[int(CallClass.GRAPH_LAUNCH)] = int(Cause.GRAPH_LAUNCH)
+    of_class[[int(CallClass.COPY), int(CallClass.COPY_SYNC)]] = int(Cause.COPY_CALL)
+    of_call = np.where(launches.queue_full, int(Cause.QUEUE_FULL), of_class[links.call_class])
+    # The entry at the end is found by -1.
+    return np.append(of_call, UNRECORDED)[call]
 
 
 def _rest_cause(raw: RawTrace, links: Links, device: int, activity: Int, call: Int) -> Int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from gapless.analyses import kernel_blas, kernel_functors, kernel_text
@@ -78,6 +79,7 @@ _HELPER = re.compile(
 )
 
 
+@lru_cache(maxsize=8192)
 def decode(name: str) -> KernelIdentity:
     """Read one activity name."""
     text = name.strip()[: kernel_text.MAX_CHARS]

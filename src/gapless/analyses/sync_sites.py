@@ -79,6 +79,8 @@ def _waited_for(s: Study, rows: Int) -> list[str]:
     start = as_ns(activities["start_ns"].to_numpy())
     end = start + as_ns(activities["dur_ns"].to_numpy())
     device = as_ns(activities["device"].to_numpy())
+    by_start = np.argsort(start, kind="stable")
+    begin, reach = start[by_start], np.maximum.accumulate(end[by_start])
     names, name_code = categories(activities["name"]), codes(activities["name"])
     time: Counter[str] = Counter()
     count: Counter[str] = Counter()
@@ -86,8 +88,9 @@ def _waited_for(s: Study, rows: Int) -> list[str]:
         if waited[i] <= 0:
             continue
         low, high = int(c0[i]), int(s.syncs.work_end[rows[i]])
-        hit = np.flatnonzero((device == s.syncs.device[rows[i]]) & (end > low) & (start < high))
-        for a in hit.tolist():
+        near = by_start[np.searchsorted(reach, low, side="right") : np.searchsorted(begin, high)]
+        hit = near[(device[near] == s.syncs.device[rows[i]]) & (end[near] > low)]
+        for a in np.sort(hit).tolist():
             label = decode(names[int(name_code[a])]).short
             time[label] += int(min(end[a], high) - max(start[a], low))
             count[label] += 1

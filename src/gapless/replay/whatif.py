@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gapless.replay.program import NONE, Program
-from gapless.tables.intervals import Int, as_ns, covered, merge
+from gapless.tables.intervals import Int, as_ns, contains, covered, merge
 
 Float = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -20,24 +20,24 @@ Mask = NDArray[np.bool_]
 
 def inside_items(program: Program, start: Int, end: Int) -> Mask:
     """Which items start inside any of these intervals?"""
-    low, high = merge(start, end)
-    at = program.item_start
-    if low.size == 0:
-        return np.zeros(at.size, dtype=bool)
-    spot = np.searchsorted(low, at, side="right") - 1
-    return np.asarray((spot >= 0) & (at < high[np.maximum(spot, 0)]))
+    return contains(merge(start, end), program.item_start)
 
 
 def host_ns(program: Program, start: Int, end: Int) -> float:
     """Host time of the program inside these intervals (blocked time not included)."""
-    share = _covered_share(program, start, end)
-    items = inside_items(program, start, end)
-    return float((program.piece_ns * share).sum() + program.item_ns[items].sum())
+    if start.size == 0:
+        return 0.0
+    low, high = start.min(), end.max()
+    piece = slice(np.searchsorted(program.piece_end, low, side="right"), np.searchsorted(program.piece_start, high))
+    item = slice(*np.searchsorted(program.item_start, [low, high]))
+    share = _covered_share(program.piece_start[piece], program.piece_end[piece], start, end)
+    inside = contains(merge(start, end), program.item_start[item])
+    return float((program.piece_ns[piece] * share).sum() + program.item_ns[item][inside].sum())
 
 
-def _covered_share(program: Program, start: Int, end: Int) -> Float:
-    length = program.piece_end - program.piece_start
-    inside = covered(merge(start, end), program.piece_start, program.piece_end)
+def _covered_share(piece_start: Int, piece_end: Int, start: Int, end: Int) -> Float:
+    length = piece_end - piece_start
+    inside = covered(merge(start, end), piece_start, piece_end)
     return np.where(length > 0, inside / np.maximum(length, 1), 0.0)
 
 
@@ -46,7 +46,7 @@ def cut_host(program: Program, start: Int, end: Int, *, keep_work: bool = False)
 
     With `keep_work` the calls go but their GPU work stays, launched by the item before.
     """
-    share = _covered_share(program, start, end)
+    share = _covered_share(program.piece_start, program.piece_end, start, end)
     gone = inside_items(program, start, end)
     edited = replace(
         program,
@@ -104,16 +104,17 @@ def add_host(program: Program, at: Int | int, ns: Float | float) -> Program:
     return replace(program, piece_ns=pieces)
 
 
-def add_activity(program: Program, at: Int | int, ns: Float | float, stream: int = 0) -> Program:
+def add_activity(program: Program, at: Int | int, ns: Float | float, stream: Int | int = 0) -> Program:
     """Add GPU work at one place or at many, each launched by the last item at or before it (the first, if none is)."""
     places = np.atleast_1d(as_ns(at))
     amount = np.broadcast_to(np.asarray(ns, dtype=np.float64), places.shape)
+    streams = np.broadcast_to(as_ns(stream), places.shape)[amount > 0]
     places, amount = places[amount > 0], amount[amount > 0]
     if program.item_ns.size == 0 or places.size == 0:
         return program
     item = np.clip(np.searchsorted(program.item_start, places, side="right") - 1, 0, program.item_ns.size - 1)
     order = np.argsort(item, kind="stable")
-    item, amount = item[order], amount[order]
+    item, amount, streams = item[order], amount[order], streams[order]
     spot = np.searchsorted(program.act_item, item, side="right")
     shift = np.searchsorted(spot, np.arange(program.act_row.size + 1), side="right")
     after = np.where(program.act_after >= 0, program.act_after + shift[np.maximum(program.act_after, 0)], -1)
@@ -121,7 +122,7 @@ def add_activity(program: Program, at: Int | int, ns: Float | float, stream: int
         program,
         act_row=np.insert(program.act_row, spot, -1),
         act_item=np.insert(program.act_item, spot, item),
-        act_stream=np.insert(program.act_stream, spot, stream),
+        act_stream=np.insert(program.act_stream, spot, streams),
         act_ns=np.insert(program.act_ns, spot, amount),
         act_nodes=np.insert(program.act_nodes, spot, 1),
         act_after=np.insert(after, spot, -1),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gapless.rules._jobs import Job
 from gapless.rules._swap import stretch
-from gapless.rules.context import Context
-from gapless.tables.intervals import Int
+from gapless.tables.intervals import Int, as_ns, contains, merge
+
+if TYPE_CHECKING:
+    from gapless.rules.context import Context
 
 SOFTMAX = frozenset(("_softmax", "_safe_softmax", "softmax"))
 PRODUCTS = frozenset(("bmm", "baddbmm", "mm"))
@@ -43,9 +46,10 @@ class Chain:
     in_library: bool
 
 
-def chains(c: Context) -> list[Chain]:
+def chains_of(c: Context) -> list[Chain]:
     """Every attention of the program that is written out."""
     jobs = c.jobs
+    starts = as_ns([job.start for job in jobs])
     found: list[Chain] = []
     taken = -1
     for i, job in enumerate(jobs):
@@ -54,7 +58,7 @@ def chains(c: Context) -> list[Chain]:
         first, last = _product(jobs, i, -1), _product(jobs, i, 1)
         if first < 0 or last < 0 or first <= taken or not _fits(jobs[first], job, jobs[last]):
             continue
-        chain = _chain(c, jobs, first, i, last)
+        chain = _chain(c, jobs, starts, first, i, last)
         if chain is not None:
             found.append(chain)
             taken = last
@@ -86,20 +90,20 @@ def _fits(first: Job, middle: Job, last: Job) -> bool:
     return scores == middle.tensors[0].count == reads.count
 
 
-def _chain(c: Context, jobs: list[Job], first: int, middle: int, last: int) -> Chain | None:
+def _chain(c: Context, jobs: list[Job], starts: Int, first: int, middle: int, last: int) -> Chain | None:
     forest = c.s.links.forest
     ends = [c.root_of(jobs[i].op_row) for i in (first, last)]
     if min(ends) < 0 or forest.thread[ends[0]] != forest.thread[ends[1]]:
         return None
     low, high = int(forest.start[ends[0]]), int(forest.end[ends[1]])
-    mine = [job for job in jobs if low <= job.start < high]
+    mine = [jobs[i] for i in np.flatnonzero((low <= starts) & (starts < high)).tolist()]
     heavy = [j for j in mine if j.family not in LIGHT | {"softmax"} and not j.kernel.helper]
     if any(job.index not in (first, last) for job in heavy):
         return None
     start, end = stretch(c, int(forest.thread[ends[0]]), low, high)
     back = _backward_rows(c, low, high, int(forest.thread[ends[0]]))
     back_start, back_end = forest.start[back], forest.end[back]
-    backward = [job for job in jobs if ((back_start <= job.start) & (job.start < back_end)).any()]
+    backward = [jobs[i] for i in np.flatnonzero(contains(merge(back_start, back_end), starts)).tolist()]
     a, b = jobs[first].tensors, jobs[last].tensors
     outer = c.args_of(ends[0]) if c.name_of(ends[0]).endswith(LIBRARY) else None
     dtypes = [t.dtype for t in (outer.tensors() if outer else a)]

@@ -8,7 +8,6 @@ import numpy as np
 
 from gapless.analyses.op_args import OpArgs
 from gapless.analyses.op_costs import base_name
-from gapless.rules._jobs import strides_of
 from gapless.rules.context import Context
 
 VIEWS = frozenset(("view", "_unsafe_view", "reshape", "flatten", "unflatten"))
@@ -34,20 +33,16 @@ def next_consumer(
 ) -> Consumer | None:
     """The first outermost op after `root` on its thread with a tensor argument like this; None within reach."""
     forest = c.s.links.forest
-    rows = c.root_ops
+    rows = c.root_ops_on(int(forest.thread[root]))
     at = int(np.searchsorted(forest.start[rows], forest.end[root]))
-    seen = 0
-    for row in rows[at:].tolist():
-        if forest.thread[row] != forest.thread[root]:
-            continue
-        seen += 1
-        if seen > REACH or forest.start[row] >= c.program.base_end:
+    for row in rows[at : at + REACH].tolist():
+        if forest.start[row] >= c.program.base_end:
             return None
         name = base_name(c.name_of(row))
         args = c.args_of(row)
         if name in SILENT or args is None:
             continue
-        known = _strides(c, row)
+        known = c.texts.of(int(forest.row[row])).steps
         index = -1
         for spot in range(len(args.args)):
             tensor = args.tensor(spot)
@@ -57,10 +52,6 @@ def next_consumer(
             if strides is None or spot >= len(known) or known[spot] is None or known[spot] == strides:
                 return Consumer(row, name, index, args)
     return None
-
-
-def _strides(c: Context, row: int) -> tuple[tuple[int, ...] | None, ...]:
-    return strides_of(c.s.raw.ops["input_strides"][int(c.s.links.forest.row[row])])
 
 
 def viewable(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> bool:

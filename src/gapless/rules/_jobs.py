@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from gapless.analyses.host import ANNOTATION
 from gapless.analyses.op_args import OpArgs, TensorArg, read_args
 from gapless.analyses.op_costs import OpCost, base_name, op_cost
+from gapless.tables.coding import categories, codes
 from gapless.tables.intervals import as_ns
 
 if TYPE_CHECKING:
@@ -21,14 +23,30 @@ if TYPE_CHECKING:
 MATH = frozenset(("gemm", "convolution", "attention"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Texts:
-    """An op's recorded arguments, as text; None where they were not recorded."""
+    """An op's recorded arguments, as text; None where they were not recorded. Ops with equal texts share one object, so
+    that they are read once."""
 
     dims: str | None
     types: str | None
     concrete: str | None
     strides: str | None
+
+    @cached_property
+    def args(self) -> OpArgs | None:
+        """The arguments; None without shapes."""
+        return read_args(self.dims, self.types, self.concrete, self.strides)
+
+    @cached_property
+    def tensors(self) -> list[TensorArg]:
+        """The tensor arguments; empty without shapes."""
+        return self.args.tensors() if self.args else []
+
+    @cached_property
+    def steps(self) -> tuple[tuple[int, ...] | None, ...]:
+        """Strides of each argument (None for those that are no tensors); empty where they cannot be read."""
+        return _strides(self.strides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +79,7 @@ class Job:
     @property
     def args(self) -> OpArgs | None:
         """The op's arguments; None without shapes."""
-        return _args(self.texts)
+        return self.texts.args
 
     @property
     def cost(self) -> OpCost | None:
@@ -71,17 +89,31 @@ class Job:
     @property
     def strides(self) -> tuple[tuple[int, ...] | None, ...]:
         """Strides of each argument (None for those that are no tensors); empty where not recorded."""
-        return strides_of(self.texts.strides)
+        return self.texts.steps
 
     @property
     def tensors(self) -> list[TensorArg]:
         """The op's tensor arguments; empty without shapes."""
-        return self.args.tensors() if self.args else []
+        return self.texts.tensors
 
 
-@lru_cache(maxsize=4096)
-def _args(texts: Texts) -> OpArgs | None:
-    return read_args(texts.dims, texts.types, texts.concrete, texts.strides)
+class TextTable:
+    """The recorded arguments of every row of `ops`."""
+
+    def __init__(self, ops: pl.DataFrame) -> None:
+        columns = [ops[name] for name in ("input_dims", "input_types", "concrete_inputs", "input_strides")]
+        self._codes = [codes(column) for column in columns]
+        # Code -1 (not recorded) finds the last entry.
+        self._texts: list[list[str | None]] = [[*categories(column), None] for column in columns]
+        self._known: dict[tuple[int, ...], Texts] = {}
+
+    def of(self, op: int) -> Texts:
+        """The arguments of one op."""
+        key = tuple(int(column[op]) for column in self._codes)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Texts(*(texts[code] for texts, code in zip(self._texts, key, strict=True)))
+        return found
 
 
 @lru_cache(maxsize=4096)
@@ -89,9 +121,7 @@ def _cost(name: str, texts: Texts) -> OpCost | None:
     return op_cost(name, texts.dims, texts.types, texts.concrete, None, texts.strides)
 
 
-@lru_cache(maxsize=4096)
-def strides_of(text: str | None) -> tuple[tuple[int, ...] | None, ...]:
-    """The recorded strides of each argument; () where they cannot be read."""
+def _strides(text: str | None) -> tuple[tuple[int, ...] | None, ...]:
     try:
         value = json.loads(text) if text and len(text) < 1_000_000 else None
     except (ValueError, RecursionError):
@@ -116,7 +146,6 @@ def jobs_of(c: Context) -> list[Job]:
     top = c.places.op[call_row]
     region = forest.nearest_source(ANNOTATION)[call_row]
     blocks = _blocks(s.raw.activities, rows.tolist())
-    texts = _texts(c, op.tolist())
     start = as_ns(s.raw.calls["start_ns"].to_numpy())[call]
     jobs = []
     for i, row in enumerate(rows.tolist()):
@@ -127,7 +156,7 @@ def jobs_of(c: Context) -> list[Job]:
                 int(forest.of_op[one]) if one >= 0 else -1, int(top[i]), int(region[i]),
                 base_name(c.op_names[int(c.op_code[one])]) if one >= 0 else "",
                 int(start[i]), float(program.act_ns[i]), blocks[i],
-                c.identities[int(c.activity_code[row])], texts[one] if one >= 0 else _NO_TEXTS,
+                c.identities[int(c.activity_code[row])], c.texts.of(one) if one >= 0 else _NO_TEXTS,
             )
         )  # fmt: skip
     return jobs
@@ -136,13 +165,20 @@ def jobs_of(c: Context) -> list[Job]:
 _NO_TEXTS = Texts(None, None, None, None)
 
 
-def _texts(c: Context, ops: list[int]) -> dict[int, Texts]:
-    wanted = sorted({op for op in ops if op >= 0})
-    taken = c.s.raw.ops.select("input_dims", "input_types", "concrete_inputs", "input_strides")[wanted]
-    columns = [taken[name].cast(pl.String).to_list() for name in taken.columns]
-    return {op: Texts(*row) for op, row in zip(wanted, zip(*columns, strict=True), strict=True)}
-
-
 def _blocks(activities: pl.DataFrame, rows: list[int]) -> list[int]:
     taken = activities.select("grid_x", "grid_y", "grid_z")[rows].cast(pl.Int64).fill_null(0)
     return [int(x) * int(y) * int(z) for x, y, z in taken.iter_rows()]
+
+
+def best_seen_bandwidth(c: Context) -> float:
+    """Bytes per nanosecond of the best memory-bound kernel of at least 10 us in the base step; 0 if there is none."""
+    s, best = c.s, 0.0
+    dur = as_ns(s.raw.activities["dur_ns"].to_numpy())
+    light = np.array([one.family in ("pointwise", "copy") for one in c.identities] or [False])[c.activity_code]
+    launched = (s.links.launch_of >= 0) & (s.steps.step_of_activity == c.program.base_step)
+    for row in np.flatnonzero(light & launched & (dur >= 10_000)).tolist():
+        op = int(s.links.op_of_call[s.links.launch_of[row]])
+        cost = c.op_cost(op) if op >= 0 else None
+        if cost is not None and cost.flops < 100 * max(cost.bytes, 1):
+            best = max(best, cost.bytes / int(dur[row]))
+    return best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from gapless.analyses.copies import copy_traits
 from gapless.replay.program import NONE
-from gapless.rules._attention import chains
 from gapless.rules._jobs import Job
 from gapless.rules._swap import stretch
 from gapless.rules.context import Context
@@ -64,7 +64,7 @@ class Run:
 def runs(c: Context, least: int) -> list[Run]:
     """Runs of at least so many kernels in the program; attention that is written out and optimizers are left out."""
     jobs = [job for job in c.jobs if job.op_row >= 0]
-    excluded = {job.index for chain in chains(c) for job in (*chain.jobs, *chain.backward)}
+    excluded = {job.index for chain in c.attentions for job in (*chain.jobs, *chain.backward)}
     forest = c.s.links.forest
     for row in optimizer_rows(c):
         excluded |= {job.index for job in jobs if forest.start[row] <= job.start < forest.end[row]}
@@ -93,15 +93,16 @@ def _groups(c: Context, jobs: list[Job], excluded: set[int], blocked: Int) -> It
         [copy_traits(n).direction == "DtoD" for n in categories(c.s.raw.activities["name"])] or [False]
     )
     group: list[Job] = []
+    blocks = blocked.tolist()
     for root, mine in by_root:
         good = not any(job.index in excluded or not _fusable(c, job, copies_inside) for job in mine)
         good = good and c.name_of(root).partition(": ")[2] not in ENGINE
-        if group and (not good or _broken(c, group[-1], mine[0], blocked)):
+        if group and (not good or _broken(c, group[-1], mine[0], blocks)):
             yield group
             group = []
-        waits = ((blocked >= forest.start[root]) & (blocked < forest.end[root])).any()
+        waits = bisect_left(blocks, forest.start[root]) < bisect_left(blocks, forest.end[root])
         if good and not waits:
-            group = [*group, *mine]
+            group.extend(mine)
     if group:
         yield group
 
@@ -114,11 +115,11 @@ def _fusable(c: Context, job: Job, copies_inside: np.ndarray[tuple[int], np.dtyp
     return job.family in FUSABLE or job.name in ALSO_FUSABLE
 
 
-def _broken(c: Context, before: Job, after: Job, blocked: Int) -> bool:
+def _broken(c: Context, before: Job, after: Job, blocks: list[int]) -> bool:
     forest = c.s.links.forest
     if before.stream != after.stream or forest.thread[before.op_row] != forest.thread[after.op_row]:
         return True
-    return bool(((blocked >= before.start) & (blocked <= after.start)).any())
+    return bisect_left(blocks, before.start) < bisect_right(blocks, after.start)
 
 
 def fused_ns(c: Context, run: Run, extra: float) -> float:

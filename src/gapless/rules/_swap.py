@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gapless.replay.program import Program
 from gapless.replay.whatif import add_activity, add_host, cut_host
-from gapless.rules.context import Context
 from gapless.rules.outcome import Edit
 from gapless.tables.intervals import Int, as_ns
+
+if TYPE_CHECKING:
+    from gapless.rules.context import Context
 
 PYTHON_GAP_NS = 40_000
 """Python between two ops of a region longer than this is something else and stays."""
@@ -38,11 +41,10 @@ def swapped(swaps: Iterable[Swap]) -> Edit:
         if not chosen:
             return program
         start, end = (np.concatenate([getattr(one, side) for one in chosen]) for side in ("start", "end"))
-        edited = cut_host(program, start, end)
-        for one in chosen:
-            edited = add_host(edited, one.at, one.host_ns)
-            edited = add_activity(edited, one.at, one.gpu_ns, one.stream)
-        return edited
+        at = as_ns([one.at for one in chosen])
+        edited = add_host(cut_host(program, start, end), at, np.array([one.host_ns for one in chosen]))
+        gpu_ns, stream = np.array([one.gpu_ns for one in chosen]), as_ns([one.stream for one in chosen])
+        return add_activity(edited, at, gpu_ns, stream)
 
     return edit
 
@@ -50,8 +52,8 @@ def swapped(swaps: Iterable[Swap]) -> Edit:
 def stretch(c: Context, thread: int, low: int, high: int) -> tuple[Int, Int]:
     """Host intervals of one thread's outermost ops between two instants, with the short Python gaps between them."""
     forest = c.s.links.forest
-    rows = c.root_ops
-    rows = rows[(forest.thread[rows] == thread) & (forest.start[rows] >= low) & (forest.start[rows] < high)]
+    rows = c.root_ops_on(thread)
+    rows = rows[slice(*np.searchsorted(forest.start[rows], [low, high]))]
     if rows.size == 0:
         return as_ns([]), as_ns([])
     start, end = forest.start[rows], forest.end[rows].copy()

@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from gapless.analyses.blocking import Origin
 from gapless.analyses.host import ANNOTATION, CALL, FRAME, OP
 from gapless.analyses.kernel_names import KernelIdentity, decode
-from gapless.analyses.op_args import OpArgs, read_args
+from gapless.analyses.op_args import OpArgs
 from gapless.analyses.op_costs import OpCost, op_cost
 from gapless.analyses.places import Places
 from gapless.analyses.study import Study
 from gapless.model.peaks import DevicePeaks, find_peaks
 from gapless.replay.predict import Prediction
 from gapless.replay.program import Program
-from gapless.rules._jobs import Job, jobs_of
+from gapless.rules._attention import Chain, chains_of
+from gapless.rules._jobs import Job, TextTable, best_seen_bandwidth, jobs_of
 from gapless.rules.outcome import SiteCost
 from gapless.tables.coding import categories, codes, matches
 from gapless.tables.intervals import Int, as_ns
@@ -49,6 +50,8 @@ class Context:
     p: Prediction
     places: Places
     thresholds: Thresholds = field(default_factory=Thresholds)
+    _costs: dict[tuple[str, str | None, str | None, str | None], OpCost | None] = field(default_factory=dict)
+    _roots: dict[int, Int] = field(default_factory=dict)
 
     @property
     def program(self) -> Program:
@@ -233,33 +236,19 @@ class Context:
     def bandwidth(self) -> float:
         """Bytes per nanosecond that memory-bound kernels reach: the best this trace shows for kernels of at least 10 us
         with known traffic, else 75 % of the device's peak, else 2000 GB/s."""
-        best = 0.0
-        for row, cost in self._costed_activities():
-            dur = int(self.s.raw.activities["dur_ns"][row])
-            if dur >= 10_000 and cost.flops < 100 * max(cost.bytes, 1):
-                best = max(best, cost.bytes / dur)
+        best = best_seen_bandwidth(self)
         ceiling = self.peaks.bandwidth_gbs if self.peaks else 8_000.0
         if best > 0:
             return min(best, ceiling)
         return 0.75 * self.peaks.bandwidth_gbs if self.peaks else 2_000.0
 
-    def _costed_activities(self) -> list[tuple[int, OpCost]]:
-        found = []
-        launch = self.s.links.launch_of
-        base = np.flatnonzero((launch >= 0) & (self.s.steps.step_of_activity == self.program.base_step))
-        for row in base.tolist():
-            if self.identities[int(self.activity_code[row])].family not in ("pointwise", "copy"):
-                continue
-            op = int(self.s.links.op_of_call[launch[row]])
-            cost = self.op_cost(op) if op >= 0 else None
-            if cost is not None:
-                found.append((row, cost))
-        return found
-
     def op_cost(self, op: int) -> OpCost | None:
         """FLOPs and bytes of one row of `ops`, from its shapes; None without shapes or for unknown ops."""
-        row = self.s.raw.ops.row(op, named=True)
-        return op_cost(str(row["name"]), row["input_dims"], row["input_types"], row["concrete_inputs"])
+        texts = self.texts.of(op)
+        key = self.op_names[int(self.op_code[op])], texts.dims, texts.types, texts.concrete
+        if key not in self._costs:
+            self._costs[key] = op_cost(*key)
+        return self._costs[key]
 
     @cached_property
     def has_shapes(self) -> bool:
@@ -281,9 +270,19 @@ class Context:
         ]
 
     @cached_property
+    def texts(self) -> TextTable:
+        """The recorded arguments of every op."""
+        return TextTable(self.s.raw.ops)
+
+    @cached_property
     def jobs(self) -> list[Job]:
         """Every GPU activity of the program with the op that launched it, in launch order."""
         return jobs_of(self)
+
+    @cached_property
+    def attentions(self) -> list[Chain]:
+        """Every attention of the program that is written out."""
+        return chains_of(self)
 
     @cached_property
     def best_bandwidth(self) -> float:
@@ -305,6 +304,12 @@ class Context:
         above = forest.nearest_source(OP)[np.maximum(forest.parent, 0)]
         rows = np.flatnonzero(is_op & ((forest.parent < 0) | (above < 0)))
         return rows[np.argsort(forest.start[rows], kind="stable")]
+
+    def root_ops_on(self, thread: int) -> Int:
+        """Those of `root_ops` that ran on one thread, by start."""
+        if thread not in self._roots:
+            self._roots[thread] = self.root_ops[self.s.links.forest.thread[self.root_ops] == thread]
+        return self._roots[thread]
 
     def root_of(self, row: int) -> int:
         """The outermost op above (or at) a forest row; -1 if there is none."""
@@ -332,5 +337,4 @@ class Context:
         forest = self.s.links.forest
         if row < 0 or forest.source[row] != OP:
             return None
-        one = self.s.raw.ops.row(int(forest.row[row]), named=True)
-        return read_args(one["input_dims"], one["input_types"], one["concrete_inputs"], one["input_strides"])
+        return self.texts.of(int(forest.row[row])).args

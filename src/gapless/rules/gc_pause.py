@@ -26,7 +26,7 @@ from gapless.replay.program import Program
 from gapless.rules._stalls import WARM_SHARE, WARMEST_SHARE, warmed
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Found, Outcome, Unknown
-from gapless.tables.segments import split_by
+from gapless.tables.segments import Line, split_by
 
 CODE = KIND = "gc-pause"
 MIN_SHARE = 0.005
@@ -48,12 +48,10 @@ def check(c: Context) -> Outcome:
     s = c.s
     if s.states.main < 0:
         return Clean()
-    line = s.states.causes[s.states.main]
     steps = np.array(c.counted_steps)
-    piece, query, low, high = split_by(line, s.steps.start[steps], s.steps.end[steps])
-    is_gc = line[2][piece] == int(Cause.GC)
+    _, query, low, high = split_by(_collections(c), s.steps.start[steps], s.steps.end[steps])
     per_step = np.zeros(steps.size, dtype=np.int64)
-    np.add.at(per_step, query[is_gc], (high - low)[is_gc])
+    np.add.at(per_step, query, high - low)
     total = int(per_step.sum())
     if total == 0:
         if s.raw.frames.height == 0 and not (s.raw.meta.recorder or {}).get("gc"):
@@ -86,15 +84,20 @@ def check(c: Context) -> Outcome:
     )
 
 
+def _collections(c: Context) -> Line:
+    """When the main thread collected."""
+    start, end, cause = c.s.states.causes[c.s.states.main]
+    keep = cause == int(Cause.GC)
+    return start[keep], end[keep], cause[keep]
+
+
 def _gc_pieces(c: Context, program: Program) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     s = c.s
     rows = program.piece_row
     by_row = np.where(rows >= 0, s.states.cause_of_row[np.maximum(rows, 0)] == int(Cause.GC), False)
-    line = s.states.causes[s.states.main]
-    piece, query, low, high = split_by(line, program.piece_start, program.piece_end)
+    _, query, low, high = split_by(_collections(c), program.piece_start, program.piece_end)
     inside = np.zeros(rows.size, dtype=np.int64)
-    is_gc = line[2][piece] == int(Cause.GC)
-    np.add.at(inside, query[is_gc], (high - low)[is_gc])
+    np.add.at(inside, query, high - low)
     return np.asarray(by_row | (inside * 2 > program.piece_end - program.piece_start))
 
 

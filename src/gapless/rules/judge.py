@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from gapless.model.report import CannotTell, Checks, Finding, Gain, PerStep, Site
 from gapless.replay.engine import Run, run
-from gapless.replay.program import Program
 from gapless.rules.context import Context
 from gapless.rules.outcome import Found, SiteCost, Unknown
 from gapless.rules.registry import Rule, rules
@@ -93,7 +92,7 @@ def _chain(context: Context, cases: list[_Case], before: Run) -> _Chained:
             continue
         program = case.found.edit(program)
         floor = max(floor, case.found.floor_ns[0])
-        after = _period(context, program, floor)
+        after = _no_less(run(program, context.p.machine), floor)
         left.append(now.period_ns / max(after.period_ns, 1.0))
         now, best = after, min(best, after.period_ns, case.step_ns)
     edits = [case for case in cases if case.found.edit is not None and case.expected >= context.thresholds.min_speedup]
@@ -113,21 +112,18 @@ def _unjudged(reason: str) -> Checks:
     return Checks(cannot_tell=[CannotTell(rule.code, f"predictions are withheld: {reason}", how) for rule in rules()])
 
 
-def _period(context: Context, program: Program, floor: float) -> Run:
-    result = run(program, context.p.machine)
-    return replace(result, period_ns=max(result.period_ns, floor))
+def _no_less(one: Run, floor_ns: float) -> Run:
+    return replace(one, period_ns=max(one.period_ns, floor_ns))
 
 
 def _weigh(context: Context, rule: Rule, found: Found, before: Run) -> _Case:
     if found.edit is None:
         return _Case(rule, found, 1.0, 1.0, 1.0, before.period_ns)
-    floors = found.floor_ns
-    runs = [
-        _period(context, edit(context.program), floor)
-        for edit, floor in zip(
-            (found.edit, found.cautious or found.edit, found.hopeful or found.edit), floors, strict=True
-        )
+    expected = run(found.edit(context.program), context.p.machine)
+    bounds = [
+        run(edit(context.program), context.p.machine) if edit else expected for edit in (found.cautious, found.hopeful)
     ]
+    runs = [_no_less(one, floor) for one, floor in zip((expected, *bounds), found.floor_ns, strict=True)]
     if not _gpu_bound(before):
         # A GPU that no longer idles runs a little slower than the recorded kernels say.
         runs = [replace(one, period_ns=one.period_ns * (1 + CLOCK_DRIFT)) if _gpu_bound(one) else one for one in runs]

@@ -21,7 +21,7 @@ a plain addition need `flex_attention` or must stay. Dropout draws other random 
 
 from __future__ import annotations
 
-from gapless.rules._attention import Chain, chains
+from gapless.rules._attention import Chain
 from gapless.rules._swap import Swap, swapped
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Edit, Found, Outcome
@@ -61,7 +61,7 @@ with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SD
 
 def check(c: Context) -> Outcome:
     """Is attention written out?"""
-    found = chains(c)
+    found = c.attentions
     if not found:
         return Clean()
     jobs = [job for chain in found for job in (*chain.jobs, *chain.backward)]
