@@ -2,7 +2,7 @@
 
 A gap ends where an activity A starts; A was launched by call L = [l0, l1) on thread T. Before l0 the gap belongs to
 what T was doing (its shared line: while T waited for the autograd or main thread, to what that one was doing); inside
-[l0, l1) to the launch call; after l1 to `latency` up to the usual delay of launches onto an idle stream, and the rest
+[l0, l1) to the launch call; then to `latency` for as long as launches onto an idle stream usually take, and the rest
 to `dependency` (inside a graph, or where several streams are in use) or `queue`. A gap before an activity without a
 recorded launch is `unrecorded`; a gap that no activity ends belongs to the main thread's doing. `sync` in a gap means
 that the host was still blocked although the GPU had finished: it is called `sync-return`.

@@ -97,7 +97,8 @@ def _launches(raw: RawTrace) -> Int:
 def _first_activity(raw: RawTrace, launch_of: Int) -> Int:
     first = np.full(raw.calls.height, -1, dtype=np.int64)
     rows = np.flatnonzero(launch_of >= 0)
-    late_first = rows[np.argsort(-as_ns(raw.activities["start_ns"].to_numpy())[rows], kind="stable")]
+    # The last one written stays: the earliest, and of those that start together the first of the table.
+    late_first = rows[np.argsort(as_ns(raw.activities["start_ns"].to_numpy())[rows], kind="stable")][::-1]
     first[launch_of[late_first]] = late_first
     return first
 

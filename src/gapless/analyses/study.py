@@ -99,9 +99,17 @@ def _devices(s: Study) -> dict[int, DeviceAccounting]:
 def gc_pauses(raw: RawTrace) -> tuple[Int, Int]:
     """Garbage collections that the recorder wrote into the file's metadata, ns since the origin: (start, end)."""
     recorder: dict[str, Any] = raw.meta.recorder or {}
-    rows = [r for r in recorder.get("gc", []) if isinstance(r, dict) and {"start_ns", "dur_ns"} <= r.keys()]
-    start = as_ns([int(r["start_ns"]) - raw.meta.origin_ns for r in rows])
-    return start, start + as_ns([max(int(r["dur_ns"]), 0) for r in rows])
+    listed = recorder.get("gc")
+    rows = [r for r in listed if isinstance(r, dict)] if isinstance(listed, list) else []
+    times = [(r.get("start_ns"), r.get("dur_ns")) for r in rows]
+    sound = [(start, dur) for start, dur in times if type(start) is int and type(dur) is int and _fits(start, dur)]
+    start = as_ns([start - raw.meta.origin_ns for start, _ in sound])
+    return start, start + as_ns([max(dur, 0) for _, dur in sound])
+
+
+def _fits(*values: int) -> bool:
+    """May these be times? Sums of a few must not leave int64."""
+    return all(abs(value) < 2**61 for value in values)
 
 
 _NOT_WORK = (int(Cause.SYNC), int(Cause.QUEUE_FULL), int(Cause.PROFILER))
