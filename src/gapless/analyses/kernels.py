@@ -2,9 +2,10 @@
 device's peak?
 
 A mean misleads (one slow launch among twenty), so median, 95th percentile and the steps with outliers are given.
-An outlier lasts more than 1.5 medians and 2 us beyond the median. Work (floating-point operations, bytes) comes from
-the launching op's shapes and belongs to the kernels that do it: an op's arithmetic to its GEMM, convolution or
-attention kernels, shared by duration if there are several; layout changes, split-K sums and the like get none of it.
+An outlier lasts more than 1.5 medians of the calls of its own size (grid and block, or bytes) and 2 us more than that
+median. Work (floating-point operations, bytes) comes from the launching op's shapes and belongs to the kernels that do
+it: an op's arithmetic to its GEMM, convolution or attention kernels, shared by duration if there are several; layout
+changes, split-K sums and the like get none of it.
 """
 
 from __future__ import annotations
@@ -184,8 +185,13 @@ def _op_costs(
 def _aggregate(frame: pl.DataFrame) -> pl.DataFrame:
     dur = pl.col("dur_ns")
     median = dur.median()
-    slow = (dur > OUTLIER_RATIO * median) & (dur > median + OUTLIER_NS)
     keys = ["name", "op_name", "input_dims", "input_types"]
+    # One op may launch a kernel on tensors of several sizes: a larger launch is more work, not a slow call.
+    usual = pl.col("usual_ns")
+    frame = frame.with_columns(
+        usual_ns=median.over(*(pl.col(key).to_physical() for key in keys), *_LAUNCH, "size_bytes")
+    )
+    slow = (dur > OUTLIER_RATIO * usual) & (dur > usual + OUTLIER_NS)
     falling = [True, *[False] * len(keys)]
     return (
         frame.group_by(*(pl.col(key).to_physical().alias(f"{key}_code") for key in keys))
