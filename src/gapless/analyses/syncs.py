@@ -107,16 +107,19 @@ def _streams(raw: RawTrace, links: Links) -> list[_Stream]:
     end = start + as_ns(activities["dur_ns"].to_numpy())
     call_start = as_ns(raw.calls["start_ns"].to_numpy())
     launch = links.launch_of
-    # Work without a launch was queued before the window, so it precedes every call.
-    issued = np.where(launch >= 0, call_start[np.maximum(launch, 0)] if call_start.size else 0, start.min() - 1)
-    order = np.lexsort((start, issued, stream, device))
+    order = np.lexsort((start, stream, device))
     bounds = np.flatnonzero((np.diff(device[order]) != 0) | (np.diff(stream[order]) != 0)) + 1
     found = []
     for rows in np.split(order, bounds):
+        issued = np.append(call_start, np.iinfo(np.int64).min)[launch[rows]]
+        # Work without a launch was issued after what its stream ran before it; before every call if that was nothing.
+        issued = np.where(launch[rows] < 0, np.maximum.accumulate(issued), issued)
+        by_issue = np.lexsort((start[rows], issued))
+        rows, issued = rows[by_issue], issued[by_issue]
         reach = np.maximum.accumulate(end[rows])
         is_last = end[rows] == reach
         last = rows[np.maximum.accumulate(np.where(is_last, np.arange(rows.size), 0))]
-        found.append(_Stream(int(device[rows[0]]), int(stream[rows[0]]), issued[rows], reach, last))
+        found.append(_Stream(int(device[rows[0]]), int(stream[rows[0]]), issued, reach, last))
     return found
 
 
