@@ -61,3 +61,11 @@ def test_without_a_schedule_each_launching_thread_asks_and_the_verdict_says_so(h
     assert overheads.height == t.launches.collect()["thread"].n_unique() == 2
     assert parts(report)["idle", "profiler"] == overheads["dur_ns"].sum()
     assert "because of the profiler itself" in report["verdict"]["sentence"]
+
+
+def test_the_step_without_the_profiler_has_none_of_it(h200: Recorded) -> None:
+    step = h200.report("odd/no_schedule")["step"]
+    own = int(h200.trace("odd/no_schedule").raw_tables()["overheads"]["dur_ns"].sum()) / 1e6
+    assert own > 0.3 * step["wall_ms"]
+    assert step["steady_ms"] == step["wall_ms"], "as recorded, it is there"
+    assert 0.8 * (step["wall_ms"] - own) < step["unprofiled_ms"] < step["wall_ms"] - own

@@ -4,7 +4,7 @@ An op's recorded duration excludes the recorder's callbacks: the gap before its 
 one part per tensor argument where shapes are recorded), the gap after its end the cost of leaving. A call's record is
 written partly inside the call and partly after it. Frames cost on both sides. Costs come from calibration (see
 `model.calibration`), scaled by how fast this host entered ops in this very trace: `host_scale`.
-No piece loses more than `1 - FLOOR` of its length.
+No piece loses more than `1 - FLOOR` of its length. The recorder's own rows (a request for a buffer takes 2 ms) go first.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from gapless.analyses.call_names import CallClass
+from gapless.analyses.causes import PROFILER_OVERHEADS
 from gapless.analyses.host import CALL, FRAME, OP
 from gapless.analyses.study import Study
 from gapless.model.calibration import Calibration
 from gapless.replay.engine import Machine
 from gapless.replay.program import Program
 from gapless.tables.coding import categories, codes, matches, per_category
-from gapless.tables.intervals import Int, as_ns
+from gapless.tables.intervals import Int, as_ns, covered, merge
 
 Float = NDArray[np.float64]
 FLOOR = 0.15
@@ -59,7 +61,7 @@ class Costs:
 @dataclass(frozen=True, slots=True)
 class Counts:
     """Recorded events per piece and per item: operators and Python-made rows entered and left, tensors described,
-    calls, frames, graph nodes."""
+    calls, frames, graph nodes; `own_piece`, `own_item`: nanoseconds of the recorder's own rows inside."""
 
     entered: Int
     left: Int
@@ -70,6 +72,8 @@ class Counts:
     frames: Int
     inside_call: Int
     item_nodes: Int
+    own_piece: Int
+    own_item: Int
 
 
 PYTHON_ROWS = (
@@ -103,7 +107,20 @@ def count_events(s: Study, program: Program) -> Counts:
         _bin(program, before(forest.start[rows])), _bin(program, after(forest.end[rows])),
         _bin(program, before(forest.start[ops]), tensors[row]),
         _bin(program, after(forest.end[calls])), framed, is_call.astype(np.int64), nodes,
+        *_recorders_own(s, program),
     )  # fmt: skip
+
+
+def _recorders_own(s: Study, program: Program) -> tuple[Int, Int]:
+    """How much of each piece and of each item's call is covered by rows of the recorder's own overhead?"""
+    rows = s.raw.overheads.filter(s.raw.overheads["name"].cast(pl.String).is_in(PROFILER_OVERHEADS))
+    start = as_ns(rows["start_ns"].to_numpy())
+    own = merge(start, start + as_ns(rows["dur_ns"].to_numpy()))
+    call_ns = as_ns(s.raw.calls["dur_ns"].to_numpy())[program.item_call]
+    return (
+        covered(own, program.piece_start, program.piece_end),
+        covered(own, program.item_start, program.item_start + call_ns),
+    )
 
 
 def _ending_at(program: Program) -> Callable[[Int], Int]:
@@ -200,9 +217,13 @@ def without_profiler(program: Program, counts: Counts, costs: Costs, scale: floa
     if cost.size:
         cost[0] += costs.head
         cost[-1] += costs.tail
-    pieces = np.maximum(program.piece_ns - cost, FLOOR * program.piece_ns)
+    # Of aligned steps the least may be one without such a row: it is taken out of the length in the base step.
+    rest = (program.piece_end - program.piece_start - counts.own_piece).astype(np.float64)
+    pieces = np.where(counts.own_piece > 0, np.minimum(program.piece_ns, rest), program.piece_ns)
+    pieces = np.maximum(pieces - cost, FLOOR * pieces)
     inside = scale * costs.call_inside + costs.graph_node * counts.item_nodes
-    items = np.maximum(program.item_ns - inside, FLOOR * program.item_ns)
+    items = np.maximum(program.item_ns - counts.own_item, 0.0)
+    items = np.maximum(items - inside, FLOOR * items)
     nodes = np.where(program.act_nodes > 1, program.act_nodes, 0)
     activities = np.maximum(program.act_ns - costs.graph_gap * nodes, 0.5 * program.act_ns)
     return replace(program, piece_ns=pieces, item_ns=items, act_ns=activities)
