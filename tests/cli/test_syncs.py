@@ -38,6 +38,12 @@ def test_output_and_report_are_apart(script: Path, tmp_path: Path) -> None:
     assert (report["schema"], report["steps"]) == ("gapless.syncs/1", 2)
 
 
+def test_the_switch_for_watches_in_the_script_does_not_turn_the_verb_off(script: Path, tmp_path: Path) -> None:
+    gapless("syncs", "-o", tmp_path / "r.json", script, GAPLESS_SYNCS="off")
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert "B" in report["layers"] and report["steps"] == 2
+
+
 def test_second_run_under_the_profiler(script: Path, tmp_path: Path) -> None:
     shown = gapless("syncs", "--trace", "--trace-steps", "1", "-o", tmp_path / "r.json", script)
     assert "profiler, second run (1 steps)" in shown.stderr

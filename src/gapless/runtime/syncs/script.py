@@ -18,7 +18,7 @@ from typing import Literal
 from gapless.runtime.syncs.gate import Action
 from gapless.runtime.syncs.steps import OptimizerSteps
 from gapless.runtime.syncs.trace_pass import TracePass, TraceRow
-from gapless.runtime.syncs.watch import watch_syncs
+from gapless.runtime.syncs.watch import SyncWatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,10 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _watched(options: ScriptOptions, start: Callable[[], object]) -> None:
-    watch = watch_syncs(
+    # The environment's switch is for watches in the script; this one was asked for on the command line.
+    watch = SyncWatch(
         allow=options.allow, budget=options.budget, on=options.on, warmup=options.warmup, layers=options.layers,
-        races=options.races, deps=options.deps,
+        races=options.races, deps=options.deps, environ={},
     )  # fmt: skip
     try:
         with watch:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ContextDecorator, ExitStack, contextmanager
 from types import TracebackType
 
@@ -47,6 +47,7 @@ class SyncWatch(ContextDecorator):
         deps: bool = False,
         backend: Backend | None = None,
         trace: Dispatcher | None = None,
+        environ: Mapping[str, str] = os.environ,
     ) -> None:
         if not set(layers) <= set("ABCD"):
             raise UsageError(
@@ -56,6 +57,7 @@ class SyncWatch(ContextDecorator):
         self._settings = (tuple(allow), budget, on, warmup)
         self._wanted, self._races, self._deps = layers, races, deps
         self._given = (backend, trace)
+        self._environ = environ
         self._lock = threading.Lock()
         self._stack: ExitStack | None = None
         self._clear()
@@ -78,7 +80,7 @@ class SyncWatch(ContextDecorator):
     def __enter__(self) -> SyncWatch:
         if self._stack is not None:
             raise UsageError("this watch is already running: use one watch for each `with`")
-        on = switched(self._settings[2], os.environ)
+        on = switched(self._settings[2], self._environ)
         self._clear(None if on == "off" else on)
         with ExitStack() as stack:
             if on == "off":
