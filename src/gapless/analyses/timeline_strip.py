@@ -70,9 +70,10 @@ def _pieces(account: DeviceAccounting) -> tuple[Int, Int, Int, Int, Int]:
 def _doing(s: Study, thread: Int, at: Int, strings: Strings) -> Int:
     """The op (else call or annotation) that the launching thread, or the thread it waits for, was in; '' if none."""
     forest = s.links.forest
-    own = np.isin(forest.source, (OP, CALL))
+    # One entry more for row -1, nobody: a file may hold GPU work alone.
+    own = np.append(np.isin(forest.source, (OP, CALL)), False)
     op = nearest(forest.source == OP, forest.parent)
-    best = np.where(op >= 0, op, nearest(np.isin(forest.source, (CALL, ANNOTATION)), forest.parent))
+    best = np.append(np.where(op >= 0, op, nearest(np.isin(forest.source, (CALL, ANNOTATION)), forest.parent)), -1)
     partners = [t for t, role in enumerate(s.states.roles) if role in (MAIN, AUTOGRAD)]
     row = np.full(at.size, -1, dtype=np.int64)
     for one in np.unique(thread).tolist():
@@ -81,12 +82,11 @@ def _doing(s: Study, thread: Int, at: Int, strings: Strings) -> Int:
         mine = np.flatnonzero(thread == one)
         found = _innermost(s, one, at[mine])
         for other in partners if one in partners else []:
-            weak = (found < 0) | ~own[np.maximum(found, 0)]
+            weak = ~own[found]
             theirs = _innermost(s, other, at[mine])
-            found = np.where(weak & (theirs >= 0) & own[np.maximum(theirs, 0)], theirs, found)
+            found = np.where(weak & own[theirs], theirs, found)
         row[mine] = found
-    named = np.where(row >= 0, best[np.maximum(row, 0)], -1)
-    return _names(s, named, strings)
+    return _names(s, best[row], strings)
 
 
 def _innermost(s: Study, thread: int, at: Int) -> Int:
