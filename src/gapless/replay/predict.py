@@ -2,8 +2,8 @@
 
 The replay is checked against the recording first: the recorded steps are replayed in order from their recorded
 beginning, and the ends of their GPU work compared with the recorded ones. Where that fails, where launches block or too
-many records are lost, predictions are withheld and the reason is kept. A baseline that the recorder measured replaces
-the estimate, and every predicted step time is scaled by the same factor.
+many records are lost, predictions are withheld and the reason is kept; an impossible order is not replayed at all. A
+baseline that the recorder measured replaces the estimate, and every predicted step time is scaled by the same factor.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from gapless.analyses.study import Study
 from gapless.analyses.trust import launches_block
 from gapless.replay.engine import Machine, Run, run
+from gapless.replay.order import impossible_order
 from gapless.replay.overhead import (
     Costs,
     Counts,
@@ -81,6 +82,9 @@ class Prediction:
 def predict(s: Study) -> Prediction:
     """Build, check and run the program of a studied trace."""
     machine = machine_of(s)
+    impossible = impossible_order(s)
+    if impossible:
+        return _nothing(impossible, machine)
     program = build_program(s)
     if program is None:
         return _nothing("no host thread is recorded, so there is no program to replay", machine)
