@@ -9,6 +9,8 @@ from gapless.model.report import Finding, Report
 from gapless.render import numbers, phrases, safe, words
 from gapless.render.document import Block, Card, Column, Heading, Note, Sentence, Table
 
+SITES = 8
+"""Most places of one finding; the JSON report has twenty."""
 ROWS = 20
 """Most rows of one table; what is left out is said, and `gapless query` has them all."""
 
@@ -34,10 +36,11 @@ def full_card(number: int, finding: Finding) -> Card:
     facts: list[tuple[str, list[str]]] = []
     sites = [
         f"{phrases.place(s) or 'place not recorded'}: {phrases.per_step(s.per_step)}, {s.share * 100:.0f} % of the cost"
-        for s in finding.sites[:ROWS]
+        for s in finding.sites[:SITES]
     ]
-    if len(finding.sites) > ROWS:
-        sites.append(f"and {len(finding.sites) - ROWS} more places")
+    if len(finding.sites) > SITES:
+        left = 1.0 - sum(s.share for s in finding.sites[:SITES])
+        sites.append(f"and {len(finding.sites) - SITES} more places, {max(left, 0.0) * 100:.0f} % of the cost")
     facts.append(("where", sites))
     facts.append(("evidence", [safe.sentence(e, 400) for e in finding.evidence]))
     if finding.gain.step_ms is not None:
