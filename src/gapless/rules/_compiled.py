@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 from gapless.analyses.causes import Cause
 from gapless.analyses.host import OP
 from gapless.replay.program import NONE, Program
-from gapless.replay.whatif import add_host, cut_host, drop_activities, host_ns, inside_items
+from gapless.replay.whatif import add_host, cut_host, drop_activities
 from gapless.rules._jobs import Job
-from gapless.rules.context import Context
 from gapless.rules.outcome import Edit
 from gapless.tables.coding import matches
-from gapless.tables.intervals import Int, as_ns
+from gapless.tables.intervals import Int, as_ns, contains, merge
+
+if TYPE_CHECKING:
+    from gapless.rules.context import Context
 
 REGION, LOOKUP = "Torch-Compiled Region", "TorchDynamo Cache Lookup"
 WRAPPERS = (
@@ -38,7 +41,6 @@ FUSED_SHARE = 0.25
 LAUNCH_NS = 10_000.0
 """Host time of one launch of a generated kernel (H200 host, unprofiled)."""
 STALL_NS = 100_000.0
-LOOKUP_BEFORE_NS = 100_000
 QUICK_CALL = 0.6
 """Share of the usual cost of a call that the quickest calls of H200 hosts take."""
 
@@ -57,9 +59,9 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
-    """One op that launches: its host interval and clean host time, its activities (rows), whether a compiler fuses it,
-    the compiled graph it runs in (-1: none), whether the host waits in it."""
+class Unit:
+    """One op that launches: its start and clean host time, its activities, whether a compiler fuses it, the compiled
+    graph it runs in (-1: none), whether the host waits in it."""
 
     start: int
     host: float
@@ -67,6 +69,64 @@ class _Unit:
     light: bool
     piece: int
     waits: bool
+
+
+class HostClock:
+    """Clean host time and waits of any stretch of the program whose borders are event borders."""
+
+    def __init__(self, program: Program) -> None:
+        self._pieces, self._items = program.piece_start, program.item_start
+        self._piece_sum = np.concatenate([[0.0], np.cumsum(program.piece_ns)])
+        self._item_sum = np.concatenate([[0.0], np.cumsum(program.item_ns)])
+        self._wait_sum = np.concatenate([[0], np.cumsum(program.item_wait != NONE)])
+
+    def ns(self, start: int, end: int) -> float:
+        """Host time of a stretch, blocked time not included."""
+        low, high = np.searchsorted(self._pieces, (start, end))
+        first, last = np.searchsorted(self._items, (start, end))
+        return float(self._piece_sum[high] - self._piece_sum[low] + self._item_sum[last] - self._item_sum[first])
+
+    def waits(self, start: int, end: int) -> int:
+        """Blocking calls that start in a stretch."""
+        first, last = np.searchsorted(self._items, (start, end))
+        return int(self._wait_sum[last] - self._wait_sum[first])
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The program's launching ops by start (`units`, at `at`), and sums that make host time of a stretch a look-up."""
+
+    units: list[Unit]
+    at: Int
+    hosted: NDArray[np.float64]
+    clock: HostClock
+
+    def inside(self, start: int, end: int) -> list[Unit]:
+        """The launching ops that start in a stretch."""
+        low, high = np.searchsorted(self.at, (start, end))
+        return self.units[int(low) : int(high)]
+
+    def overhead_ns(self, start: int, end: int) -> float:
+        """Host time of a stretch that is spent on anything but its launching ops."""
+        low, high = np.searchsorted(self.at, (start, end))
+        return max(self.clock.ns(start, end) - float(self.hosted[high] - self.hosted[low]), 0.0)
+
+
+def work_of(c: Context) -> Work:
+    """All launching ops of the program."""
+    forest = c.s.links.forest
+    bodies, clock = _body_mask(c), HostClock(c.program)
+    found: dict[int, list[Job]] = {}
+    for job in c.jobs:
+        found.setdefault(_work_row(c, job), []).append(job)
+    units = []
+    for row, jobs in found.items():
+        low, high = int(forest.start[row]), int(forest.end[row])
+        light = all(job.family in LIGHT for job in jobs)
+        units.append(Unit(low, clock.ns(low, high), jobs, light, _nearest(c, bodies, row), clock.waits(low, high) > 0))
+    units.sort(key=lambda unit: unit.start)
+    hosted = np.concatenate([[0.0], np.cumsum([unit.host for unit in units])])
+    return Work(units, as_ns([unit.start for unit in units]), hosted, clock)
 
 
 def region_mask(c: Context) -> NDArray[np.bool_]:
@@ -80,20 +140,28 @@ def region_mask(c: Context) -> NDArray[np.bool_]:
 
 
 def calls_of(c: Context, rows: Int) -> list[Call]:
-    """The calls of the base step that these region rows are, each with the guard check before it."""
+    """The calls of the base step that these region rows are, by start, each with the guard check before it."""
     forest = c.s.links.forest
+    rows = c.in_base(rows)
     lookups = c.op_rows(LOOKUP)
-    out: list[Call] = []
-    for row in np.sort(c.in_base(rows)).tolist():
-        start = int(forest.start[row])
-        before = lookups[
-            (forest.thread[lookups] == forest.thread[row])
-            & (forest.end[lookups] <= start + 1_000)
-            & (forest.start[lookups] >= max(start - LOOKUP_BEFORE_NS, out[-1].end if out else 0))
-        ]
-        first = int(forest.start[before].max()) if before.size else start
+    before = dict(zip(next_op(c, lookups).tolist(), lookups.tolist(), strict=True)) if rows.size else {}
+    out = []
+    for row in rows[np.argsort(forest.start[rows], kind="stable")].tolist():
+        first = int(forest.start[before.get(row, row)])
         out.append(Call(max(first, c.program.base_start), int(forest.end[row]), row))
     return out
+
+
+def next_op(c: Context, rows: Int) -> Int:
+    """The op that follows each row under the same parent; -1 where none does."""
+    forest = c.s.links.forest
+    ops = np.flatnonzero(forest.source == OP)
+    ops = ops[np.lexsort((forest.start[ops], forest.parent[ops], forest.thread[ops]))]
+    after = np.full(forest.source.size, -1, dtype=np.int64)
+    here, there = ops[:-1], ops[1:]
+    same = (forest.parent[here] == forest.parent[there]) & (forest.thread[here] == forest.thread[there])
+    after[here[same]] = there[same]
+    return after[rows]
 
 
 def stretches(calls: list[Call], may_follow: Callable[[Call, Call], bool]) -> list[list[Call]]:
@@ -118,20 +186,14 @@ def apart(c: Context) -> Callable[[Call, Call], bool]:
     )  # fmt: skip
     quiet = (row < 0) | (forest.source[np.maximum(row, 0)] < OP)
     foreign |= quiet & (program.piece_ns > STALL_NS)
-    places = program.piece_start[foreign]
-    return lambda one, two: bool(((places >= one.end) & (places < two.start)).any())
+    places = np.sort(program.piece_start[foreign])
+    return lambda one, two: bool(np.diff(np.searchsorted(places, (one.end, two.start)))[0] > 0)
 
 
 def waits_between(c: Context) -> Callable[[Call, Call], int]:
     """How often does the host wait between two calls?"""
-    places = c.program.item_start[c.program.item_wait != NONE]
-    return lambda one, two: int(((places >= one.end) & (places < two.start)).sum())
-
-
-def overhead_ns(c: Context, start: int, end: int) -> float:
-    """Host time of a stretch that is spent on anything but its launching ops."""
-    whole = host_ns(c.program, as_ns([start]), as_ns([end]))
-    return max(whole - sum(unit.host for unit in _units(c, start, end)), 0.0)
+    clock = c.compiled.clock
+    return lambda one, two: clock.waits(one.end, two.start)
 
 
 def as_one_call(
@@ -155,7 +217,7 @@ def as_one_call(
     factor = np.ones(c.s.raw.activities.height)
     for span in spans:
         host.append((span[0][0], call_ns))
-        units = [u for low, high in span for u in _units(c, low, high)]
+        units = [u for low, high in span for u in c.compiled.inside(low, high)]
         units = [u for u in units if without is None or not without[u.jobs[0].item]]
         for group in _groups([u for u in units if not u.waits], fuse=fuse):
             kernels = [job for unit in group for job in unit.jobs]
@@ -184,41 +246,18 @@ def as_one_call(
 def _usual_call_ns(c: Context, spans: list[Span]) -> float:
     """What calling a region costs in these spans beyond its launches, by those that call no other; else the usual."""
     calls = calls_of(c, np.flatnonzero(region_mask(c)))
-    inside = [call for call in calls if any(low <= call.start < high for span in spans for low, high in span)]
+    low, high = (as_ns([one[side] for span in spans for one in span]) for side in (0, 1))
+    known = contains(merge(low, high), as_ns([call.start for call in calls]))
+    inside = [call for call, here in zip(calls, known.tolist(), strict=True) if here]
     leaves = [call for i, call in enumerate(inside) if i + 1 == len(inside) or inside[i + 1].start >= call.end]
-    own = [overhead_ns(c, call.start, call.end) for call in leaves]
+    own = [c.compiled.overhead_ns(call.start, call.end) for call in leaves]
     return min(max(float(np.median(own)), CALL_NS / 2), 2 * CALL_NS) if own else CALL_NS
 
 
-def _units(c: Context, start: int, end: int) -> list[_Unit]:
-    """The launching ops of a stretch, in order."""
-    forest, program = c.s.links.forest, c.program
-    bodies = _body_mask(c)
-    items = inside_items(program, as_ns([start]), as_ns([end]))
-    waiting = items & (program.item_wait != NONE)
-    found: dict[int, list[Job]] = {}
-    for job in c.jobs:
-        if items[job.item]:
-            found.setdefault(_work_row(c, job), []).append(job)
-    out = []
-    for row, jobs in found.items():
-        call_row = int(forest.of_call[int(program.item_call[jobs[0].item])])
-        own = row if row >= 0 else call_row
-        low, high = int(forest.start[own]), int(forest.end[own])
-        inside = inside_items(program, as_ns([low]), as_ns([high]))
-        out.append(
-            _Unit(
-                max(low, start), host_ns(program, as_ns([low]), as_ns([high])), jobs,
-                all(job.family in LIGHT for job in jobs), _nearest(c, bodies, own), bool((waiting & inside).any()),
-            )
-        )  # fmt: skip
-    return sorted(out, key=lambda unit: unit.start)
-
-
 def _work_row(c: Context, job: Job) -> int:
-    """The outermost op that launched a job and is no wrapper; for a call outside any op, minus the call's row."""
+    """The outermost op that launched a job and is no wrapper; the call itself outside any such op."""
     forest = c.s.links.forest
-    row, found = job.op_row, -1 - int(forest.of_call[int(c.program.item_call[job.item])])
+    row, found = job.op_row, int(forest.of_call[int(c.program.item_call[job.item])])
     while row >= 0:
         if forest.source[row] == OP and not c.name_of(row).startswith(WRAPPERS):
             found = row
@@ -241,9 +280,9 @@ def _nearest(c: Context, flag: NDArray[np.bool_], row: int) -> int:
     return row
 
 
-def _groups(units: list[_Unit], *, fuse: bool) -> list[list[_Unit]]:
+def _groups(units: list[Unit], *, fuse: bool) -> list[list[Unit]]:
     """Neighbours that become one kernel."""
-    groups: list[list[_Unit]] = []
+    groups: list[list[Unit]] = []
     for unit in units:
         last = groups[-1][-1] if groups else None
         same_piece = last is not None and unit.piece >= 0 and unit.piece == last.piece

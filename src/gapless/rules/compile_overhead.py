@@ -34,7 +34,6 @@ from gapless.rules._compiled import (
     apart,
     as_one_call,
     calls_of,
-    overhead_ns,
     region_mask,
     stretches,
     waits_between,
@@ -66,7 +65,7 @@ def check(c: Context) -> Outcome:
     split, waits = apart(c), waits_between(c)
     groups = stretches(calls_of(c, outer), lambda one, two: not split(one, two) and not waits(one, two))
     spans = [(group[0].start, group[-1].end) for group in groups]
-    spent = sum(overhead_ns(c, low, high) for low, high in spans)
+    spent = sum(c.compiled.overhead_ns(low, high) for low, high in spans)
     if spent < MIN_SHARE * now.period_ns:
         return _guards(c, now)
     count = sum(len(group) for group in groups)

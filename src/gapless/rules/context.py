@@ -22,6 +22,7 @@ from gapless.model.peaks import DevicePeaks, find_peaks
 from gapless.replay.predict import Prediction
 from gapless.replay.program import Program
 from gapless.rules._attention import Chain, chains_of
+from gapless.rules._compiled import Work, work_of
 from gapless.rules._jobs import Job, TextTable, best_seen_bandwidth, jobs_of
 from gapless.rules.outcome import SiteCost
 from gapless.tables.coding import categories, codes, matches
@@ -283,6 +284,11 @@ class Context:
     def attentions(self) -> list[Chain]:
         """Every attention of the program that is written out."""
         return chains_of(self)
+
+    @cached_property
+    def compiled(self) -> Work:
+        """The program's launching ops with their host time, and which of them run in compiled graphs."""
+        return work_of(self)
 
     @cached_property
     def best_bandwidth(self) -> float:

@@ -24,16 +24,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gapless.analyses.causes import Cause
 from gapless.analyses.host import OP
 from gapless.replay.program import Program
 from gapless.replay.whatif import capture, cut_host, inside_items
-from gapless.rules._compiled import LOOKUP, REGION, Span, as_one_call, overhead_ns
+from gapless.rules._compiled import LOOKUP, REGION, Span, as_one_call, next_op
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Edit, Found, Outcome
 from gapless.tables.coding import matches
-from gapless.tables.intervals import Int, as_ns
+from gapless.tables.intervals import Int
 
 CODE = KIND = "recompilation"
 MOST = 0.5
@@ -130,29 +131,29 @@ def _calls(c: Context, rows: Int) -> list[Span]:
             spans[-1] = spans[-1][0], max(spans[-1][1], high)
         else:
             spans.append((low, high))
-    return [[span] for span in spans if overhead_ns(c, *span) >= LEAST_NS]
+    return [[span] for span in spans if c.compiled.overhead_ns(*span) >= LEAST_NS]
 
 
 def _gave_up(c: Context) -> Outcome:
     """Does Dynamo look for compiled code, find none and compile none? So it is once the recompile limit is reached."""
     forest = c.s.links.forest
-    found, spans = [], []
     lookups = c.op_rows(LOOKUP)
-    for row in lookups.tolist():
-        run = _eager_after(c, row)
-        if run is not None:
-            found.append(row)
-            if c.in_base(as_ns([row])).size:
-                spans.append([run])
-    steps = np.unique(np.searchsorted(c.s.steps.start, forest.start[found], side="right") - 1) if found else as_ns([])
+    if lookups.size == 0:
+        return Clean()
+    eager = np.zeros(forest.source.size, dtype=bool)
+    eager[forest.of_op] = matches(c.s.raw.ops["name"], lambda n: n.startswith("aten::"))
+    after = next_op(c, lookups)
+    found = lookups[(after >= 0) & eager[after] & (forest.start[after] < forest.end[lookups] + QUIET_NS)]
+    spans = [[_eager_after(c, eager, row)] for row in c.in_base(found).tolist()]
+    steps = np.unique(np.searchsorted(c.s.steps.start, forest.start[found], side="right") - 1)
     if not spans or steps.size <= MOST * c.step_count:
         return Clean()
     return Found(
-        f"torch.compile no longer compiles: {len(found) / c.step_count:.0f} "
-        f"call{'s' if len(found) > 1.5 * c.step_count else ''} a step run eagerly",
-        c.sites(as_ns(found)),
+        f"torch.compile no longer compiles: {found.size / c.step_count:.0f} "
+        f"call{'s' if found.size > 1.5 * c.step_count else ''} a step run eagerly",
+        c.sites(found),
         as_one_call(c, spans, fuse=True),
-        [f"{len(found)} of {lookups.size} guard checks are followed by eager operators: no version fits, none is compiled"],
+        [f"{found.size} of {lookups.size} guard checks are followed by eager operators: no version fits, none is compiled"],
         "Where the function ends is not in the trace: operators after it may be counted.",
         FIX,
         cautious=as_one_call(c, spans, fuse=False),
@@ -161,22 +162,17 @@ def _gave_up(c: Context) -> Outcome:
     )  # fmt: skip
 
 
-def _eager_after(c: Context, lookup: int) -> tuple[int, int] | None:
-    """From a guard check to the end of the eager ops after it; None if anything compiled (or nothing) comes next."""
+def _eager_after(c: Context, eager: NDArray[np.bool_], lookup: int) -> tuple[int, int]:
+    """From a guard check to the end of the eager ops that follow it without a pause."""
     forest = c.s.links.forest
-    level = np.flatnonzero(
-        (forest.parent == forest.parent[lookup])
-        & (forest.thread == forest.thread[lookup])
-        & (forest.source == OP)
-        & (forest.start >= forest.end[lookup])
-    )
-    end = int(forest.end[lookup])
-    reached = end
+    reached = int(forest.end[lookup])
+    level = np.flatnonzero((forest.parent == forest.parent[lookup]) & (forest.thread == forest.thread[lookup]))
+    level = level[(forest.source[level] == OP) & (forest.start[level] >= reached)]
     for row in level[np.argsort(forest.start[level], kind="stable")].tolist():
-        if not c.name_of(row).startswith("aten::") or forest.start[row] > reached + QUIET_NS:
+        if not eager[row] or forest.start[row] > reached + QUIET_NS:
             break
         reached = int(forest.end[row])
-    return (int(forest.start[lookup]), reached) if reached > end else None
+    return int(forest.start[lookup]), reached
 
 
 def compile_roots(c: Context, cause: Cause) -> Int:
