@@ -7,7 +7,21 @@ import pytest
 from gapless.rules.fp32_matmul import check
 from gapless.rules.outcome import Clean, Unknown
 
-from .factory import BF16_GEMM, MUL, SGEMM, TF32_GEMM, Arg, Script, bf16, context, context_of, f32, numbers, record
+from .factory import (
+    BF16_GEMM,
+    H200,
+    MUL,
+    SGEMM,
+    TF32_GEMM,
+    Arg,
+    Script,
+    bf16,
+    context,
+    context_of,
+    f32,
+    numbers,
+    record,
+)
 from .gains import found, gain, gains
 
 A = f32(4096, 4096)
@@ -22,6 +36,26 @@ def test_a_product_in_plain_fp32() -> None:
     assert low < 5.5
     assert high > middle
     assert "set_float32_matmul_precision" in one.fix
+
+
+def old_gpu(name: str, major: int) -> dict[str, object]:
+    return H200 | {"name": name, "computeMajor": major, "computeMinor": 0}
+
+
+def test_a_gpu_with_fp16_units_alone_is_told_to_mix_precisions() -> None:
+    c = context_of(
+        record(lambda t: t.simple("aten::mm", [A, A], SGEMM, 10_000), device=old_gpu("Tesla V100-SXM2-16GB", 7))
+    )
+    one = found(check(c))
+    low, middle, high = gains(c, one)
+    assert low < middle < high < 8
+    assert "fp16 offers 125 on V100" in one.evidence[0]
+    assert "GradScaler" in one.fix
+
+
+def test_a_gpu_without_matrix_units_is_not_told_to_use_them() -> None:
+    raw = record(lambda t: t.simple("aten::mm", [A, A], SGEMM, 10_000), device=old_gpu("Tesla P100-SXM2-16GB", 6))
+    assert isinstance(check(context_of(raw)), Clean)
 
 
 def test_a_convolution_by_fft_is_one_too() -> None:
@@ -56,18 +90,3 @@ def test_without_shapes_it_cannot_tell() -> None:
     outcome = check(context(lambda t: t.simple("aten::mm", [A, A], SGEMM, 2700), shapes=False))
     assert isinstance(outcome, Unknown)
     assert "record_shapes" in outcome.how
-
-
-def test_a_device_without_tf32() -> None:
-    raw = record(
-        lambda t: t.simple("aten::mm", [A, A], SGEMM, 9000),
-        device={
-            "id": 0,
-            "name": "Tesla V100-SXM2-16GB",
-            "numSms": 80,
-            "computeMajor": 7,
-            "computeMinor": 0,
-            "warpSize": 32,
-        },
-    )
-    assert isinstance(check(context_of(raw)), Clean)

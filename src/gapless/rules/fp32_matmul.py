@@ -6,12 +6,14 @@ goes by the op and its dtypes, not by a kernel's name: a convolution may run as 
 
 ## Why it costs
 Matrix units compute fp32 products in TF32 (10-bit mantissa, fp32 range and sums) several times as fast as the plain
-fp32 units: 67 against 495 TFLOP/s on an H200. PyTorch leaves that off for products by default.
+fp32 units: 67 against 495 TFLOP/s on an H200. PyTorch leaves that off for products by default. Older NVIDIA GPUs (V100,
+T4) have matrix units for fp16 alone: there mixed precision is the way.
 
 ## How the gain is computed
 All kernels of such an op become one of FLOPs / (0.72 of the TF32 peak), but no faster than its bytes allow; what can
 overlap of the two counts to 30 %. Convolutions in NCHW pay for converting to NHWC and back. Cautious: half of the peak;
-hopeful: 0.82. What the host costs stays, so a step that waits for the host gains nothing.
+hopeful: 0.82. For fp16 units the shares are 0.5, 0.25 and 0.7, chosen wide because they were not measured. What the host
+costs stays, so a step that waits for the host gains nothing.
 
 ## When it may be wrong
 TF32 keeps about three decimal digits of each factor. Training of most networks does not notice; solvers, long sums of
@@ -25,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gapless.analyses.op_costs import OpCost
+from gapless.model.peaks import DevicePeaks
 from gapless.replay.program import Program
 from gapless.replay.whatif import drop_activities, set_activity_ns
 from gapless.rules._jobs import MATH, Job
@@ -33,9 +36,11 @@ from gapless.rules.outcome import Clean, Edit, Found, Outcome, Unknown
 
 CODE = KIND = "fp32-matmul"
 
-PEAK_SHARE, CAUTIOUS_SHARE, HOPEFUL_SHARE = 0.72, 0.50, 0.82
+TF32_SHARES, FP16_SHARES = (0.72, 0.50, 0.82), (0.5, 0.25, 0.7)
 """TF32 on an H200: 0.69 of the peak for 8192x2048x2048, 0.78 for 4096 cubed, 0.72 for convolutions of 256 channels, and
 0.47 for batches of 512 cubed (memory)."""
+FP16_UNITS = ("7.0", "7.5")
+"""Compute capabilities whose matrix units take fp16 alone (CUDA programming guide); bf16 and TF32 came with 8.0."""
 OVERLAP = 0.3
 FLOOR_NS = 2_500.0
 MOST_NAMES = 3
@@ -53,6 +58,29 @@ with torch.autocast("cuda", dtype=torch.bfloat16):
 """
 
 
+FIX_16 = """\
+# This GPU's matrix units compute in fp16 only: mixed precision keeps the weights in fp32.
+scaler = torch.amp.GradScaler("cuda")
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = model(x)
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+scaler.update()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """The matrix unit that could run fp32 products: how it is called, its peak, the share of it that products reach
+    (expected, cautious, hopeful), what it does to precision, and the code that turns it on."""
+
+    name: str
+    tflops: float
+    shares: tuple[float, float, float]
+    doubt: str
+    fix: str
+
+
 @dataclass(frozen=True, slots=True)
 class _Product:
     """One product or convolution: its kernels and what its shapes say it costs."""
@@ -63,14 +91,16 @@ class _Product:
 
 def check(c: Context) -> Outcome:
     """Do fp32 products run without matrix units?"""
-    if c.peaks is not None and c.peaks.tf32 is None:
+    unit = _unit(c.peaks)
+    if c.peaks is not None and unit is None:
         return Clean()
     groups = _groups(c)
     shaped = [_Product(group, cost) for group in groups if (cost := group[0].cost) is not None]
     if groups and not shaped:
         return Unknown("products without matrix units were seen, but no shapes", "profile with record_shapes=True")
-    if not shaped or c.peaks is None:
+    if not shaped or c.peaks is None or unit is None:
         return Clean()
+    expected, cautious, hopeful = unit.shares
     jobs = [job for product in shaped for job in product.jobs]
     now = sum(job.ns for job in jobs)
     flops = sum(product.cost.flops for product in shaped)
@@ -78,21 +108,35 @@ def check(c: Context) -> Outcome:
     return Found(
         f"{len(shaped)} fp32 product{'s' if len(shaped) > 1 else ''} a step run without tensor cores",
         c.job_sites(jobs),
-        _edit(c, shaped, PEAK_SHARE),
+        _edit(c, shaped, unit.tflops * expected),
         [
             f"{now / 1e6:.3f} ms a step in {', '.join(names[:MOST_NAMES])}: {flops / max(now, 1.0) / 1e3:.0f} TFLOP/s; "
-            f"TF32 offers {c.peaks.tf32:.0f} on {c.peaks.name}",
+            f"{unit.name} offers {unit.tflops:.0f} on {c.peaks.name}",
             "their tensors are fp32 and none of their kernels uses the matrix units",
         ],
-        "TF32 keeps about three decimal digits of each factor: most training does not notice, solvers may.",
-        FIX,
-        cautious=_edit(c, shaped, CAUTIOUS_SHARE),
-        hopeful=_edit(c, shaped, HOPEFUL_SHARE),
+        unit.doubt,
+        unit.fix,
+        cautious=_edit(c, shaped, unit.tflops * cautious),
+        hopeful=_edit(c, shaped, unit.tflops * hopeful),
         assumptions=[
-            f"TF32 reaches {PEAK_SHARE:.0%} of its peak ({CAUTIOUS_SHARE:.0%} to {HOPEFUL_SHARE:.0%})",
+            f"{unit.name} reaches {expected:.0%} of its peak ({cautious:.0%} to {hopeful:.0%})",
             f"memory moves {c.best_bandwidth:.0f} GB/s",
         ],
     )  # fmt: skip
+
+
+def _unit(peaks: DevicePeaks | None) -> _Unit | None:
+    if peaks is None:
+        return None
+    if peaks.tf32 is not None:
+        doubt = "TF32 keeps about three decimal digits of each factor: most training does not notice, solvers may."
+        return _Unit("TF32", peaks.tf32, TF32_SHARES, doubt, FIX)
+    if peaks.fp16 is not None and peaks.compute in FP16_UNITS:
+        doubt = (
+            "fp16 has a small range: gradients need scaling (the scaler skips steps that overflow), some losses fp32."
+        )
+        return _Unit("fp16", peaks.fp16, FP16_SHARES, doubt, FIX_16)
+    return None
 
 
 def _groups(c: Context) -> list[list[Job]]:
@@ -119,10 +163,9 @@ def _is_plain(jobs: list[Job]) -> bool:
     return bool(floats) and all(dtype == "fp32" for dtype in floats)
 
 
-def _target_ns(c: Context, product: _Product, share: float) -> float:
-    """GPU time of the op in TF32: compute and memory, partly overlapping, and layout conversions round it."""
-    peak = (c.peaks.tf32 if c.peaks else None) or 0.0
-    compute = product.cost.flops / max(share * peak * 1e3, 1.0)
+def _target_ns(c: Context, product: _Product, tflops: float) -> float:
+    """GPU time of the op on matrix units: compute and memory, partly overlapping, and layout conversions round it."""
+    compute = product.cost.flops / max(tflops * 1e3, 1.0)
     memory = product.cost.bytes / c.best_bandwidth
     least = max(compute, memory) + OVERLAP * min(compute, memory)
     return max(least + _conversion_ns(c, product), FLOOR_NS)
@@ -137,13 +180,13 @@ def _conversion_ns(c: Context, product: _Product) -> float:
     return 2.0 * product.cost.bytes / c.best_bandwidth
 
 
-def _edit(c: Context, products: list[_Product], share: float) -> Edit:
+def _edit(c: Context, products: list[_Product], tflops: float) -> Edit:
     """One kernel for each op: its longest takes the new time, the others go."""
     target: dict[int, float] = {}
     for product in products:
         main = max(product.jobs, key=lambda job: job.ns)
         target.update((job.row, 0.0) for job in product.jobs)
-        target[main.row] = min(_target_ns(c, product, share), sum(job.ns for job in product.jobs))
+        target[main.row] = min(_target_ns(c, product, tflops), sum(job.ns for job in product.jobs))
 
     def edit(program: Program) -> Program:
         new = np.array([target.get(row, -1.0) for row in program.act_row.tolist()])
