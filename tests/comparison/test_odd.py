@@ -135,7 +135,10 @@ def test_broken_files_are_compared_as_far_as_they_go(shared: Path) -> None:
 
 def test_a_late_rank_shows_in_the_collective(compared: Compared) -> None:
     diff = compared("h200/ddp/plain.rank0", "h200/ddp/straggler.rank0").diff
-    assert (diff.speedup.verdict, diff.speedup.basis) == ("slower", "recorded"), "the replay is withheld on one side"
+    assert (diff.speedup.verdict, diff.speedup.basis) == ("slower", "unprofiled")
+    assert diff.speedup.low is not None
+    assert diff.speedup.high is not None
+    assert diff.speedup.low < 11.13 / 16.64 < diff.speedup.high, "what the run took without the profiler"
     assert [c.kind for c in diff.changes] == ["late-rank"]
     diff = compared("h200/ddp/plain.rank1", "h200/ddp/straggler.rank1").diff
     assert diff.speedup.verdict == "slower"
