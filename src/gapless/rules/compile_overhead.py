@@ -61,9 +61,11 @@ def check(c: Context) -> Outcome:
     now = run(c.program, c.p.machine)
     if now.host_ns < 0.9 * now.period_ns:
         return Clean()
-    outer = c.outermost(np.flatnonzero(region_mask(c) & c.counted_rows))
+    calls = calls_of(c, c.outermost(np.flatnonzero(region_mask(c) & c.counted_rows)))
+    if len(calls) < 2:
+        return _guards(c, now)
     split, waits = apart(c), waits_between(c)
-    groups = stretches(calls_of(c, outer), lambda one, two: not split(one, two) and not waits(one, two))
+    groups = stretches(calls, lambda one, two: not split(one, two) and not waits(one, two))
     spans = [(group[0].start, group[-1].end) for group in groups]
     spent = sum(c.compiled.overhead_ns(low, high) for low, high in spans)
     if spent < MIN_SHARE * now.period_ns:

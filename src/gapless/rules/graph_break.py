@@ -111,6 +111,9 @@ def _waits(c: Context, broken: list[Call]) -> list[str]:
 def _cut_by_waits(c: Context, rows: Int) -> Outcome:
     """Are regions separated by little more than a wait? So runs a frame that Dynamo skipped, or had to leave."""
     forest = c.s.links.forest
+    calls = calls_of(c, c.outermost(rows))
+    if len(calls) < LEAST_CUT:
+        return Clean()
     split, waits = apart(c), waits_between(c)
     launching = forest.start[c.in_base(c.outermost(np.flatnonzero((forest.source == OP) & c.counted_rows)))]
 
@@ -118,7 +121,7 @@ def _cut_by_waits(c: Context, rows: Int) -> Outcome:
         between = int(((launching >= one.end) & (launching < two.start)).sum())
         return not split(one, two) and waits(one, two) > 0 and between <= FEW_OPS
 
-    groups = [group for group in stretches(calls_of(c, c.outermost(rows)), follows) if len(group) >= LEAST_CUT]
+    groups = [group for group in stretches(calls, follows) if len(group) >= LEAST_CUT]
     if not groups:
         return Clean()
     count, cuts = sum(len(group) for group in groups), sum(len(group) - 1 for group in groups)
