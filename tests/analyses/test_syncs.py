@@ -48,6 +48,12 @@ def test_work_launched_after_the_call_began_is_not_what_it_waited_for() -> None:
     assert (explained(s)["gpu"], explained(s)["overhead"]) == (100, 140)
 
 
+def test_a_launch_at_the_very_start_of_the_call_was_not_before_it() -> None:
+    for launch, waited in ((99, 0), (100, -1)):
+        calls = [call(launch, launch + 5, correlation=1, thread=OTHER), call(100, 340, SYNC)]
+        assert explained(studied(calls=calls, activities=[work(110, 300, 1)]))["waited"] == waited
+
+
 def test_an_idle_gpu_leaves_overhead_alone_and_the_idle_time_from_the_calls_start() -> None:
     calls, activities = launched((0, 10, 50, 90), (600, 610, 700, 800))
     s = studied(calls=[*calls, call(100, 140, SYNC)], activities=activities)

@@ -1,4 +1,5 @@
-"""What must hold for any bytes at all: a report in every format whose accounts are exact, or one clear line, in time."""
+"""What must hold for any bytes at all: a report whose accounts are exact, every table and every rendering, or one clear
+line, in time."""
 
 from __future__ import annotations
 
@@ -10,8 +11,11 @@ from contextlib import contextmanager
 from types import FrameType
 
 import gapless
+from gapless.analyses.timeline import timeline
 from gapless.cli.formats import FORMATS, Look
 from gapless.model.errors import GaplessError
+from gapless.render import json_
+from gapless.render.perfetto import export
 
 LIMIT_S = 60
 """Cases take well below a second; what is not done by then hangs."""
@@ -65,7 +69,26 @@ def check(data: bytes) -> str:
                 json.loads(shown, parse_constant=_no_constant)
         assert printable(str(view))
         view._repr_html_().encode()
+        for frame in view.trace.frames_by_name().values():
+            frame.collect()
+        timed = timeline(view.trace.study(), view.report.findings, full=True)
+        json.loads("".join(export(timed, view.report)), parse_constant=_no_constant)
     return "report"
+
+
+def check_pair(before: bytes, after: bytes) -> str:
+    """`diff` or `line`: what comparing the two gave."""
+    with in_time():
+        try:
+            view = gapless.diff(gapless.load(io.BytesIO(before)), gapless.load(io.BytesIO(after)))
+        except GaplessError as error:
+            assert printable(str(error))
+            assert "\n" not in str(error)
+            return "line"
+        json.loads(json_.dumps(view.to_dict()), parse_constant=_no_constant)
+        assert printable(str(view))
+        assert printable(view._repr_html_())
+    return "diff"
 
 
 def _no_constant(name: str) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import SHARED
 
-from .checking import check
+from .checking import check, check_pair
 from .mutators import contradicted, mutated_bytes, mutated_field
 
 ROUNDS = int(os.environ.get("GAPLESS_FUZZ", "4"))
@@ -28,6 +28,10 @@ OURS = ("host_work/decode_graph.before", "host_work/print_tensor.after", "gpu_wo
 HANDED = ("h200/article/copies.json.gz", "public/hta/mi250.json.gz", "public/hta/event_sync_multi_stream.json.gz",
           "h200/odd/gc_pause.json.gz")  # fmt: skip
 FILES = [*(PAIRS / f"{name}.json.gz" for name in OURS), *(SHARED / name for name in HANDED)]
+
+
+def named(path: Path) -> str:
+    return path.name.removesuffix(".json.gz")
 
 
 def text_of(path: Path) -> bytes:
@@ -52,7 +56,7 @@ def damaged(data: bytes, kind: str, rng: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["bytes", "fields", "contradictions"])
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
+@pytest.mark.parametrize("path", FILES, ids=named)
 def test_a_report_or_one_clear_line(path: Path, kind: str) -> None:
     data = text_of(path)
     found: Counter[str] = Counter()
@@ -66,3 +70,18 @@ def test_a_report_or_one_clear_line(path: Path, kind: str) -> None:
                 (Path(KEEP) / f"{path.name}-{kind}-{SEED}-{number}.json").write_bytes(mutant)
             raise
     assert found["report"] * 2 >= ROUNDS, "most mutants still are traces: otherwise this tests the reader alone"
+
+
+@pytest.mark.parametrize("path", FILES[:2], ids=named)
+def test_a_comparison_or_one_clear_line(path: Path) -> None:
+    data = text_of(path)
+    for number in range(ROUNDS):
+        mutant = damaged(data, "contradictions", random.Random(f"{SEED} pair {path.name} {number}"))
+        pair = (data, mutant) if number % 2 else (mutant, data)
+        try:
+            check_pair(*pair)
+        except BaseException:
+            print(f"mutant {number} of {path.name} against the original, seed {SEED}")
+            if KEEP:
+                (Path(KEEP) / f"{path.name}-pair-{SEED}-{number}.json").write_bytes(mutant)
+            raise
