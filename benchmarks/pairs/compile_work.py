@@ -243,8 +243,8 @@ def _(fixed: bool) -> Step:
 @case(
     "many_guards",
     "a compiled model with 200 parameters (guards on each) vs CUDA graphs",
-    "compile-overhead",
     "launch-bound",
+    "compile-overhead",
 )
 def _(fixed: bool) -> Step:
     m, x = nn.Sequential(*[nn.Linear(128, 128) for _ in range(100)]).to(D, BF), rand(8, 128)

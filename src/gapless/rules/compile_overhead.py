@@ -11,8 +11,8 @@ longer than the dispatch it replaced, and the GPU idles meanwhile. Nothing is fu
 
 ## How the gain is computed
 Regions that nothing but operators separates become one: one call's cost stays, operators that are not fused keep their
-host time and their kernels, neighbours on either side of a cut become one kernel. Cautious: the calls go, the kernels and
-their launches stay. For a single region half of its guards go.
+host time and their kernels, neighbours on either side of a cut become one kernel. Cautious: half of
+the calls' time goes, the kernels and their launches stay. For a single region half of its guards go.
 
 ## When it may be wrong
 The recorder makes these rows look longer than they are; its cost is taken out first. Regions that are called from code
@@ -29,6 +29,7 @@ from gapless.analyses.causes import Cause
 from gapless.analyses.host import OP
 from gapless.replay.engine import Run, run
 from gapless.replay.program import Program
+from gapless.replay.whatif import add_host
 from gapless.rules._compiled import (
     QUICK_CALL,
     apart,
@@ -71,6 +72,7 @@ def check(c: Context) -> Outcome:
     if spent < MIN_SHARE * now.period_ns:
         return _guards(c, now)
     count = sum(len(group) for group in groups)
+    apart_still = as_one_call(c, [[span] for span in spans], fuse=False)
     return Found(
         f"{count} calls of compiled code in a row take {spent / 1e6:.2f} ms of each step beyond their work",
         c.base_sites(as_ns([call.row for group in groups for call in group]),
@@ -80,7 +82,7 @@ def check(c: Context) -> Outcome:
          f"{spent / now.period_ns:.0%} of the step"],
         "Code between the calls that cannot be compiled keeps them apart.",
         FIX,
-        cautious=as_one_call(c, [[span] for span in spans], fuse=False),
+        cautious=lambda p: add_host(apart_still(p), as_ns([low for low, _ in spans]), spent / 2 / len(spans)),
         hopeful=as_one_call(c, [[span] for span in spans], fuse=True, call_share=QUICK_CALL),
         assumptions=["what lies between the calls can be compiled with them"],
     )  # fmt: skip

@@ -30,7 +30,7 @@ from gapless.analyses.causes import Cause
 from gapless.analyses.host import OP
 from gapless.replay.program import Program
 from gapless.replay.whatif import capture, cut_host, inside_items
-from gapless.rules._compiled import LOOKUP, REGION, Span, as_one_call, next_op
+from gapless.rules._compiled import LOOKUP, QUICK_CALL, REGION, Span, as_one_call, next_op
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Edit, Found, Outcome
 from gapless.tables.coding import matches
@@ -157,6 +157,7 @@ def _gave_up(c: Context) -> Outcome:
         "Where the function ends is not in the trace: operators after it may be counted.",
         FIX,
         cautious=as_one_call(c, spans, fuse=False),
+        hopeful=as_one_call(c, spans, fuse=True, call_share=QUICK_CALL),
         assumptions=["the operators after the guard check belong to the function",
                      "a compiled call takes 25 us of host time besides its launches"],
     )  # fmt: skip
