@@ -147,6 +147,18 @@ def test_a_blocking_copy_waits_for_itself() -> None:
     }  # fmt: skip
 
 
+def test_two_waits_in_one_idle_stretch_count_it_once() -> None:
+    # As reads do it: a blocking copy, then a wait for its stream that finds nothing to wait for; and one more wait.
+    calls = [
+        call(20, 430, "cudaMemcpyAsync", 2),
+        call(440, 450, STREAM),
+        call(500, 520, SYNC),
+        call(700, 710, correlation=3),
+    ]
+    s = studied(calls=calls, activities=[work(310, 400, 2, **TO_PAGEABLE), work(720, 730, 3)])
+    assert [explained(s, i)["idle"] for i in range(3)] == [320, 0, 0]
+
+
 def test_a_busy_or_finished_device_is_not_idle_after_the_work() -> None:
     calls = [call(0, 10, correlation=1), call(20, 30, correlation=2), call(50, 310, STREAM, 3)]
     # The stream waited for is done at 300, another one works on: nobody idles.

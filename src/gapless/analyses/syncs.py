@@ -34,8 +34,9 @@ class Syncs:
 
     `call`: row of `calls`. `device`: the device waited for, -1 unknown. `waited_activity`: the activity whose end it
     waited for, -1 if none was pending. `work_end`: that end (c0 if none). `gpu_work`, `copy`, `untraced`, `overhead`:
-    nanoseconds, summing to the call's duration. `idle_after`: GPU idle from the end of the work, or of the call's own
-    start if none was pending, to the next activity on that device. `untraced_sets`: device -> the untraced stretches.
+    nanoseconds, summing to the call's duration. `idle_after`: GPU idle from the end of the work, or from the call's own
+    start if none was pending, to the next activity on that device; a stretch counts for its first call alone.
+    `untraced_sets`: device -> the untraced stretches.
     """
 
     call: Int
@@ -225,7 +226,8 @@ def _split(raw: RawTrace, device: Int, c0: Int, work_end: Int) -> tuple[Int, Int
 
 
 def _idle_after(raw: RawTrace, device: Int, at: Int) -> Int:
-    """How long is the device idle from `at` on? 0 where it is busy then or nothing follows."""
+    """How long is the device idle from `at` on? 0 where it is busy then or nothing follows, and where an earlier call
+    found the same stretch: sums over calls count no instant twice."""
     idle = np.zeros(at.size, dtype=np.int64)
     if raw.activities.height == 0:
         return idle
@@ -241,5 +243,8 @@ def _idle_after(raw: RawTrace, device: Int, at: Int) -> Int:
         spot = np.searchsorted(begin, at[rows], side="right")
         busy = (spot > 0) & (at[rows] < finish[np.maximum(spot - 1, 0)])
         following = begin[np.minimum(spot, begin.size - 1)]
-        idle[rows] = np.where(busy | (spot >= begin.size), 0, following - at[rows])
+        order = np.lexsort((at[rows], spot))
+        known = np.zeros(rows.size, dtype=bool)
+        known[order[1:]] = spot[order[1:]] == spot[order[:-1]]
+        idle[rows] = np.where(busy | known | (spot >= begin.size), 0, following - at[rows])
     return idle
