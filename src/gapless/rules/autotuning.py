@@ -11,7 +11,8 @@ step.
 
 ## How the gain is computed
 The tuning stretches go, with the kernels they ran. A convolution of a new shape keeps 1 ms for choosing without trials;
-cautious: 2 ms, hopeful: none.
+cautious: 2 ms, hopeful: none. Hopeful where functions are compiled beside it: shapes
+are padded, so that nothing is compiled any more either.
 
 ## When it may be wrong
 A step with a new shape each time has to tune each time; then tune for a few padded shapes.
@@ -26,7 +27,7 @@ from gapless.replay.whatif import add_host, cut_host
 from gapless.rules._trials import Search, searches
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Found, Outcome
-from gapless.rules.recompilation import compile_roots
+from gapless.rules.recompilation import compile_roots, once_compiled
 from gapless.tables.intervals import as_ns, contains, merge
 
 CODE = KIND = "autotuning"
@@ -47,7 +48,7 @@ def check(c: Context) -> Outcome:
     forest = c.s.links.forest
     named = [Search(int(forest.start[r]), int(forest.end[r]), r, 0.0) for r in rows.tolist()]
     # Trials inside rows that name them, or inside a compilation, are counted there.
-    told = np.concatenate([rows, compile_roots(c, Cause.COMPILE)])
+    told = c.outermost(np.unique(np.concatenate([rows, compile_roots(c, Cause.COMPILE)])))
     told_at = merge(forest.start[told], forest.end[told])
     tried = [one for one in searches(c) if not contains(told_at, as_ns([one.start]))[0]]
     found = named + tried
@@ -68,7 +69,7 @@ def check(c: Context) -> Outcome:
         "A new shape in every step needs a new tuning; pad to a few shapes.",
         FIX,
         cautious=lambda program: add_host(cut_host(program, start, end), start, 2 * kept),
-        hopeful=lambda program: cut_host(program, start, end),
+        hopeful=once_compiled(c, told) or (lambda program: cut_host(program, start, end)),
         assumptions=["all launches inside the tuning stretches are trials"]
         + (["choosing a convolution's algorithm for a new shape without trials takes 1 ms"] if kept.any() else []),
     )

@@ -63,36 +63,46 @@ x = torch.nn.functional.pad(x, (0, 0, 0, -x.shape[0] % 64))
 
 def check(c: Context) -> Outcome:
     """Do most steps compile, or did Dynamo stop compiling?"""
-    rows = np.unique(np.concatenate([compile_roots(c, Cause.COMPILE), compile_roots(c, Cause.AUTOTUNE)]))
-    forest = c.s.links.forest
-    compiling = compile_roots(c, Cause.COMPILE)
+    forest, compiling = c.s.links.forest, compile_roots(c, Cause.COMPILE)
+    rows = c.outermost(np.unique(np.concatenate([compiling, compile_roots(c, Cause.AUTOTUNE)])))
     steps = np.unique(np.searchsorted(c.s.steps.start, forest.start[compiling], side="right") - 1)
     if compiling.size == 0 or c.step_count < 2 or steps.size <= MOST * c.step_count:
         return _gave_up(c)
-    base = c.in_base(rows)
-    spans = _calls(c, base)
-    if not spans:
+    base, once = c.in_base(rows), once_compiled(c, rows)
+    if once is None:
         return _gave_up(c)
     start, end = forest.start[base], forest.end[base]
     total = float((forest.end[rows] - forest.start[rows]).sum()) / c.step_count
-    trials = inside_items(c.program, start, end)
-    graphs = all(_graph_recording(c.name_of(row)) for row in base.tolist())
-    once = _as_graphs(spans) if graphs else as_one_call(c, spans, fuse=False, without=trials, most_ns=WARM_OP_NS)
+    graphs = _records_graphs(c, base)
     what = "CUDA graphs are prepared anew" if graphs else "torch.compile compiles"
     return Found(
         f"{what} in {steps.size} of {c.step_count} steps",
         c.sites(compiling),
-        lambda program: _warm(once(program), WARM_SHARE),
+        once,
         [f"{compiling.size / c.step_count:.1f} compilations a step, {total / 1e6:.1f} ms with their tuning"],
         "What the function costs once it is compiled is not in the trace.",
         FIX,
         cautious=lambda program: cut_host(program, start, end),
-        hopeful=lambda program: _warm(once(program), WARMEST_SHARE),
+        hopeful=once_compiled(c, rows, WARMEST_SHARE),
         assumptions=[
             "the compiled function is called once, in 25 to 50 us besides its launches (70 us where it replays a graph)",
             "the rest of the step runs faster once it is warm",
         ],
     )
+
+
+def once_compiled(c: Context, rows: Int, share: float = WARM_SHARE) -> Edit | None:
+    """The step once nothing in it compiles or tunes any more (`rows`: those that do); None where none takes long."""
+    base = c.in_base(rows)
+    spans = _calls(c, base)
+    if not spans:
+        return None
+    if _records_graphs(c, base):
+        once = _as_graphs(spans)
+    else:
+        trials = inside_items(c.program, c.s.links.forest.start[base], c.s.links.forest.end[base])
+        once = as_one_call(c, spans, fuse=False, without=trials, most_ns=WARM_OP_NS)
+    return lambda program: _warm(once(program), share)
 
 
 def _warm(program: Program, share: float) -> Program:
@@ -108,8 +118,8 @@ def _as_graphs(spans: list[Span]) -> Edit:
     return edit
 
 
-def _graph_recording(name: str) -> bool:
-    return "cudagraph" in name.lower()
+def _records_graphs(c: Context, rows: Int) -> bool:
+    return all("cudagraph" in c.name_of(row).lower() for row in rows.tolist())
 
 
 def _calls(c: Context, rows: Int) -> list[Span]:
