@@ -35,10 +35,14 @@ class HostForest:
     start: Int
     end: Int
     parent: Int
-    depth: Int
     of_op: Int
     of_call: Int
     of_frame: Int
+
+    @property
+    def depth(self) -> Int:
+        """How many rows contain each row?"""
+        return depths(self.parent)
 
     def nearest_source(self, *sources: int) -> Int:
         """For each row the closest row at or above it of one of these sources; -1 if none."""
@@ -61,7 +65,7 @@ def host_forest(raw: RawTrace) -> HostForest:
     thread = _joined("thread", ops, frames, calls)
     start = _joined("start_ns", ops, frames, calls)
     dur = np.concatenate([as_ns(ops["dur_ns"]), _frame_durations(frames), as_ns(calls["dur_ns"])])
-    order = np.lexsort((row, source, -dur, start, thread))
+    order = _outside_in(thread, start, dur, source)
     source, row, thread, start = source[order], row[order], thread[order], start[order]
     end = start + dur[order]
     parent = parents(thread, start, end, 2000 if raw.meta.integer_us else 1000)
@@ -69,9 +73,20 @@ def host_forest(raw: RawTrace) -> HostForest:
     inverse = np.empty(order.size, dtype=np.int64)
     inverse[order] = np.arange(order.size)
     return HostForest(
-        source, row, thread, start, end, parent, depths(parent),
+        source, row, thread, start, end, parent,
         inverse[: ops.height], inverse[ops.height + frames.height :], inverse[ops.height : ops.height + frames.height],
     )  # fmt: skip
+
+
+def _outside_in(thread: Int, start: Int, dur: Int, source: Int) -> Int:
+    """The order by (thread, start, -duration, source). Each table is in order of start already, so sorting by that is
+    quick, and only rows that start together need the rest."""
+    order = np.lexsort((start, thread))
+    same = (thread[order[1:]] == thread[order[:-1]]) & (start[order[1:]] == start[order[:-1]])
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    rows = order[tied]
+    order[tied] = rows[np.lexsort((source[rows], -dur[rows], start[rows], thread[rows]))]
+    return order
 
 
 def _joined(column: str, *frames: pl.DataFrame) -> Int:

@@ -97,7 +97,8 @@ def _share(own: Line, own_busy: Line, others: list[Line], main: Line) -> Line:
     line = own_busy
     for other in others:
         line = overlay(line, other)
-    return overlay(overlay(line, own), main)
+    line = overlay(line, own)
+    return line if main is own else overlay(line, main)
 
 
 def call_causes(

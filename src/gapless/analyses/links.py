@@ -18,7 +18,7 @@ from gapless.analyses.host import ANNOTATION, FRAME, OP, HostForest, host_forest
 from gapless.ingest.raw import RawTrace
 from gapless.tables.coding import matches, per_category
 from gapless.tables.intervals import Int, as_ns
-from gapless.tables.nesting import inherit, topmost
+from gapless.tables.nesting import nearest, topmost
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,9 @@ class Links:
     call_class: `CallClass` of each call. launch_of: activity -> row of `calls`. first_activity: call -> first activity
     (by start) it launched; activity_count: how many. op_of_call: innermost op. top_op_of_call: outermost op of the
     chain, the one the user wrote. annotation_of_call: innermost annotation. frame_of_call, module_of_call: innermost
-    Python frame and innermost `nn.Module` frame. forward_op: backward op -> forward op.
+    Python frame and innermost `nn.Module` frame. forward_op: backward op -> forward op. op_above, top_op_above,
+    module_above: forest row -> forest row of the innermost op, the one the user wrote and the innermost module at or
+    above it.
     """
 
     forest: HostForest
@@ -42,6 +44,9 @@ class Links:
     frame_of_call: Int
     module_of_call: Int
     forward_op: Int
+    op_above: Int
+    top_op_above: Int
+    module_above: Int
 
 
 def link(raw: RawTrace) -> Links:
@@ -53,17 +58,18 @@ def link(raw: RawTrace) -> Links:
     first = _first_activity(raw, launch_of)
     closest_op = forest.nearest_source(OP)
     call_rows = forest.of_call
-    op = _table_row(forest, closest_op[call_rows])
-    top = _table_row(forest, topmost(user_op_mask(raw, forest), forest.parent)[call_rows])
+    top_op = topmost(user_op_mask(raw, forest), forest.parent)
+    top_op = np.where(top_op >= 0, top_op, closest_op)
+    op, top = _table_row(forest, closest_op[call_rows]), _table_row(forest, top_op[call_rows])
     frame = _table_row(forest, forest.nearest_source(FRAME)[call_rows])
     modules = matches(raw.frames["name"], lambda name: name.startswith("nn.Module:"))
     is_module = np.zeros(forest.source.size, dtype=bool)
     is_module[forest.of_frame] = modules
-    module = _table_row(forest, inherit(np.where(is_module, np.arange(is_module.size), -1), forest.parent)[call_rows])
+    module = nearest(is_module, forest.parent)
     annotation = _table_row(forest, forest.nearest_source(ANNOTATION)[call_rows])
     return Links(
-        forest, call_class, launch_of, first, count, op, np.where(top >= 0, top, op), annotation, frame, module,
-        _forward_ops(raw),
+        forest, call_class, launch_of, first, count, op, top, annotation, frame, _table_row(forest, module[call_rows]),
+        _forward_ops(raw), closest_op, top_op, module,
     )  # fmt: skip
 
 

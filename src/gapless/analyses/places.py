@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gapless.analyses.host import FRAME, OP, HostForest
-from gapless.analyses.links import Links, user_op_mask
+from gapless.analyses.host import HostForest
+from gapless.analyses.links import Links
 from gapless.ingest.raw import RawTrace
 from gapless.tables.coding import categories, codes, matches
 from gapless.tables.intervals import Int, as_ns
-from gapless.tables.nesting import nearest, topmost
+from gapless.tables.nesting import nearest
 
 _FRAME = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<func>.*)$", re.DOTALL)
 _LIBRARY = (
@@ -77,16 +77,12 @@ def is_user_frame(name: str) -> bool:
 def find_places(raw: RawTrace, links: Links) -> Places:
     """Places of all rows of a trace's forest."""
     forest = links.forest
-    op = topmost(user_op_mask(raw, forest), forest.parent)
-    op = np.where(op >= 0, op, nearest(forest.source == OP, forest.parent))
-    is_module = np.zeros(forest.source.size, dtype=bool)
     is_user = np.zeros(forest.source.size, dtype=bool)
     if raw.frames.height:
-        is_module[forest.of_frame] = matches(raw.frames["name"], lambda name: name.startswith("nn.Module: "))
         is_user[forest.of_frame] = matches(raw.frames["name"], is_user_frame)
-    module, frame = nearest(is_module, forest.parent), nearest(is_user & (forest.source == FRAME), forest.parent)
-    key, known = _known_places(raw, forest, op, module, frame)
-    return Places(op, module, frame, key, known)
+    frame = nearest(is_user, forest.parent)
+    key, known = _known_places(raw, forest, links.top_op_above, links.module_above, frame)
+    return Places(links.top_op_above, links.module_above, frame, key, known)
 
 
 def _known_places(raw: RawTrace, forest: HostForest, op: Int, module: Int, frame: Int) -> tuple[Int, tuple[Place, ...]]:
@@ -99,7 +95,10 @@ def _known_places(raw: RawTrace, forest: HostForest, op: Int, module: Int, frame
     ]
     width = len(frames) + 1
     combined = ((named[0] + 1) * width + named[1] + 1) * width + named[2] + 1
-    distinct, key = np.unique(combined, return_inverse=True)
+    # Neighbours in time often share their place.
+    heads = np.flatnonzero(np.append(True, combined[1:] != combined[:-1]))[: combined.size]
+    distinct, key = np.unique(combined[heads], return_inverse=True)
+    key = np.repeat(key.reshape(-1), np.diff(np.append(heads, combined.size)))
     known = []
     for value in distinct.tolist():
         rest, at = divmod(value, width)
@@ -113,7 +112,7 @@ def _known_places(raw: RawTrace, forest: HostForest, op: Int, module: Int, frame
                 line,
             )
         )
-    return as_ns(key.reshape(-1)), tuple(known)
+    return as_ns(key), tuple(known)
 
 
 def _name_codes(forest: HostForest, rows: Int, table: Int) -> Int:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 def load(path: str, args: argparse.Namespace) -> Trace:
     """The trace at `path`; `-` is stdin.
 
-    The file is read before `gapless.api` is imported: reading imports what it needs while its workers already decode.
+    What reports on it is imported by the reader, while its workers still decode.
     """
     from gapless import store
 
     source = sys.stdin.buffer if path == "-" else path
     folder = Path(args.cache_dir) if args.cache_dir else store.default_cache_dir(os.environ)
     with ReadProgress("stdin" if path == "-" else PurePath(path).name) as progress:
-        raw = store.load(source, cache_dir=None if args.no_cache else folder, progress=progress)
+        raw = store.load(source, cache_dir=None if args.no_cache else folder, progress=progress, meanwhile=_imports)
     from functools import partial
 
     from gapless.api import Trace
@@ -33,3 +33,11 @@ def load(path: str, args: argparse.Namespace) -> Trace:
     beside = stack_file(raw, path)
     where = None if args.no_cache else folder
     return Trace(raw, stacks=None if beside is None else partial(store.load, beside, cache_dir=where))
+
+
+def _imports() -> None:
+    from gapless import api
+    from gapless.rules.registry import rules
+
+    del api
+    rules()

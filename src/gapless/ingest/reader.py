@@ -8,6 +8,7 @@ of the event list is found that way too, since the text after it is no event.
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,32 +59,41 @@ def read(
     keep_frames: bool = True,
     chunk_bytes: int = CHUNK_BYTES,
     fork: bool | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> RawTrace:
     """All tables of the trace in `source`: a path, a URL or an object with `read`.
 
     `progress` is called with the bytes read so far and in all, if known. `fork` says whether to use more processes
-    (None: where that is safe and worth it). Raises NotATraceError for anything else than a trace, EmptyTraceError for a
+    (None: where that is safe and worth it). `meanwhile` is called once, when all text is handed out and other processes
+    still decode it: a good time for the caller's imports. Raises NotATraceError for anything else than a trace, EmptyTraceError for a
     trace without usable events, UsageError if the source cannot be opened.
     """
     fork = can_fork() if fork is None else fork
     try:
-        return _read(source, progress, keep_frames, chunk_bytes, fork)
+        return _read(source, progress, keep_frames, chunk_bytes, fork, meanwhile)
     except WorkerDiedError:
         if not isinstance(source, (str, Path)):
             raise GaplessError(
                 f"{source}: a helper process died while reading, probably for lack of memory; free some and try again"
             ) from None
-        return _read(source, progress, keep_frames, chunk_bytes, False)
+        return _read(source, progress, keep_frames, chunk_bytes, False, None)
 
 
-def _read(source: Source, progress: Progress | None, keep_frames: bool, chunk_bytes: int, fork: bool) -> RawTrace:
+def _read(
+    source: Source,
+    progress: Progress | None,
+    keep_frames: bool,
+    chunk_bytes: int,
+    fork: bool,
+    meanwhile: Callable[[], object] | None,
+) -> RawTrace:
     opened, name, size = open_source(source)
     issues = Issues()
     collecting = gc.isenabled()
     gc.disable()  # millions of short-lived objects, none in cycles
     try:
         pump = Pump(opened, name, size, progress)
-        contents = _contents(pump, name, issues, keep_frames, chunk_bytes, fork)
+        contents = _contents(pump, name, issues, keep_frames, chunk_bytes, fork, meanwhile)
     finally:
         if collecting:
             gc.enable()
@@ -95,7 +105,15 @@ def _read(source: Source, progress: Progress | None, keep_frames: bool, chunk_by
     return finish(file, contents.top, contents.chunks, contents.dictionaries, issues)
 
 
-def _contents(pump: Pump, name: str, issues: Issues, keep_frames: bool, chunk_bytes: int, fork: bool) -> _Contents:
+def _contents(
+    pump: Pump,
+    name: str,
+    issues: Issues,
+    keep_frames: bool,
+    chunk_bytes: int,
+    fork: bool,
+    meanwhile: Callable[[], object] | None,
+) -> _Contents:
     pool = Pool(keep_frames=keep_frames)
     cutter = Cutter(chunk_bytes, pool.submit)
     head = b""
@@ -113,6 +131,8 @@ def _contents(pump: Pump, name: str, issues: Issues, keep_frames: bool, chunk_by
         pool.no_more()
         import gapless.ingest.finish  # noqa: F401 - polars takes long to import: workers decode meanwhile
 
+        if meanwhile is not None:
+            meanwhile()
         results = pool.finish()
     finally:
         pool.close()

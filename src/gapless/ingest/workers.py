@@ -36,8 +36,8 @@ _TASK = struct.Struct("<QQQ")  # number of the chunk, buffer, length
 MAX_WORKERS = 3
 """More processes than this wait for the one that unpacks."""
 
-BUFFERS = 24
-"""Buffers for each worker: enough to keep it busy while the parent, all text unpacked, imports polars."""
+BUFFERS = 40
+"""Buffers for each worker: enough to keep it busy while the parent, all text unpacked, imports the rest of gapless."""
 
 
 class WorkerDiedError(Exception):

@@ -28,6 +28,21 @@ BACKLOG_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class _Host:
+    """What each replayed call did on the host. `gap`: recorded time since the calls before it ended (overlapping calls of
+    other threads leave none); `own`: its time when it waits for nothing; `dur` as recorded; `waits`: for GPU work on
+    stream `target`, or on all (`device`), after whose end it took `back`."""
+
+    gap: Int
+    own: Int
+    dur: Int
+    waits: NDArray[np.bool_]
+    target: Int
+    device: NDArray[np.bool_]
+    back: Int
+
+
+@dataclass(frozen=True, slots=True)
 class _Work:
     """What each replayed call launched, aligned with the calls; `lane` is -1 where it launched nothing.
 
@@ -51,11 +66,20 @@ def self_check(s: Study, machine: Machine) -> float | None:
         return None
     start = as_ns(s.raw.calls["start_ns"].to_numpy())[calls]
     end = start + as_ns(s.raw.calls["dur_ns"].to_numpy())[calls]
-    ends, recorded = _replay(s, calls, start, end, machine)
-    if not ends:
+    step = s.steps.step_of_call[calls]
+    checked = np.flatnonzero((s.links.first_activity[calls] >= 0) & (step >= 0))
+    if checked.size == 0:
         return None
-    span = max(max(recorded.values()) - int(start[0]), 1)
-    return max(abs(ends[step] - recorded[step]) for step in ends) / span
+    last = ends_of_launches(s, _ends(s))[calls]
+    ends, recorded = np.zeros(s.steps.count), np.zeros(s.steps.count)
+    np.maximum.at(ends, step[checked], np.array(_replay(s, calls, start, end, machine))[checked])
+    np.maximum.at(recorded, step[checked], last[checked])
+    return float(np.abs(ends - recorded).max()) / max(float(recorded.max()) - int(start[0]), 1.0)
+
+
+def _ends(s: Study) -> Int:
+    """When each activity ended."""
+    return as_ns(s.raw.activities["start_ns"].to_numpy()) + as_ns(s.raw.activities["dur_ns"].to_numpy())
 
 
 def _relevant(s: Study) -> Int:
@@ -66,8 +90,7 @@ def _relevant(s: Study) -> Int:
 
 
 def _work_of(s: Study, calls: Int, start: Int, end: Int, lane_of: Int) -> _Work:
-    a_start = as_ns(s.raw.activities["start_ns"].to_numpy())
-    a_end = a_start + as_ns(s.raw.activities["dur_ns"].to_numpy())
+    a_start, a_end = as_ns(s.raw.activities["start_ns"].to_numpy()), _ends(s)
     first = s.links.first_activity[calls]
     launches = first >= 0
     lane = np.where(launches, lane_of[np.maximum(first, 0)], -1)
@@ -88,6 +111,23 @@ def _work_of(s: Study, calls: Int, start: Int, end: Int, lane_of: Int) -> _Work:
     return _Work(lane, begin, last, was_free, was_idle, after)
 
 
+def _host_of(s: Study, calls: Int, start: Int, end: Int, lane_of: Int) -> _Host:
+    previous = np.maximum.accumulate(np.append(start[:1], end))[:-1]
+    sync_of = np.full(s.raw.calls.height, -1, dtype=np.int64)
+    sync_of[s.syncs.call] = np.arange(s.syncs.call.size)
+    sync = np.where(s.blocking[calls], sync_of[calls], -1)
+    awaited = np.where(sync >= 0, np.append(s.syncs.waited_activity, -1)[sync], -1)
+    waits = awaited >= 0
+    own = np.maximum(end - np.maximum(start, previous), 0)
+    full = s.launches.queue_full[calls]
+    own = np.where(waits, 0, np.where(full, np.minimum(own, s.launches.usual_call_ns), own))
+    back = np.where(waits, end - np.append(s.syncs.work_end, 0)[sync], 0)
+    device = s.links.call_class[calls] == int(CallClass.SYNC_DEVICE)
+    return _Host(
+        np.maximum(start - previous, 0), own, end - start, waits, lane_of[np.maximum(awaited, 0)], device, back
+    )
+
+
 def _lanes(s: Study) -> Int:
     """Per activity the index of its stream."""
     device, stream = as_ns(s.raw.activities["device"].to_numpy()), as_ns(s.raw.activities["stream"].to_numpy())
@@ -97,60 +137,52 @@ def _lanes(s: Study) -> Int:
 
 def _backlog(s: Study, lane_of: Int, first_call: int) -> list[float]:
     """Per stream, when the work that was launched before the window ends."""
-    a_start = as_ns(s.raw.activities["start_ns"].to_numpy())
-    a_end = a_start + as_ns(s.raw.activities["dur_ns"].to_numpy())
+    a_start, a_end = as_ns(s.raw.activities["start_ns"].to_numpy()), _ends(s)
     free = np.full(int(lane_of.max()) + 1 if lane_of.size else 1, -1e18)
     old = (s.links.launch_of < 0) & (a_start <= first_call + BACKLOG_NS)
     np.maximum.at(free, lane_of[old], a_end[old].astype(np.float64))
     return [float(at) for at in free]
 
 
-def _replay(s: Study, calls: Int, start: Int, end: Int, machine: Machine) -> tuple[dict[int, float], dict[int, int]]:
+def _replay(s: Study, calls: Int, start: Int, end: Int, machine: Machine) -> list[float]:
+    """The replayed end of each call's GPU work; 0 where it launches none."""
     lane_of = _lanes(s)
-    work, free = _work_of(s, calls, start, end, lane_of), _backlog(s, lane_of, int(start[0]))
-    done = [0.0] * calls.size
-    sync_of = {call: i for i, call in enumerate(s.syncs.call.tolist())}
+    host, work = _host_of(s, calls, start, end, lane_of), _work_of(s, calls, start, end, lane_of)
+    free = _backlog(s, lane_of, int(start[0]))
+    alone = work.was_free & (work.after < 0)
+    delay = np.where(alone, np.maximum(work.begin - end, 0), machine.delay_ns)
+    late = (s.links.call_class[calls] == int(CallClass.GRAPH_LAUNCH)) | host.waits
+    columns = (
+        host.gap, host.own, work.lane, work.after, work.was_idle, work.begin - start, work.end - work.begin, delay, late,
+        host.waits, host.device, host.target, host.back, host.dur,
+    )  # fmt: skip
+    done: list[float] = []
     begun: deque[float] = deque(maxlen=machine.queue)
-    ends: dict[int, float] = {}
-    recorded: dict[int, int] = {}
-    clock, previous = float(start[0]), int(start[0])
-    for i, call in enumerate(calls.tolist()):
-        # The recorded gap since the previous call ended; overlapping calls of other threads leave no gap.
-        clock += max(int(start[i]) - previous, 0)
-        issued, kind = clock, s.links.call_class[call]
-        sync = sync_of.get(call, -1)
-        own = int(end[i] - max(start[i], previous)) if end[i] > previous else 0
-        waits = bool(s.blocking[call]) and s.syncs.waited_activity[sync] >= 0
-        if waits:
-            own = 0
-        elif s.launches.queue_full[call]:
-            own = min(own, s.launches.usual_call_ns)
+    clock = float(start[0])
+    for gap, own, lane, after, idle, recorded, length, own_delay, at_once, waits, device, target, back, dur in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        clock += gap
+        issued = clock
         clock += own
-        if work.lane[i] >= 0:
+        ended = 0.0
+        if lane >= 0:
             if len(begun) == machine.queue and begun[0] > clock:
                 clock = begun[0]
-            where, after = int(work.lane[i]), int(work.after[i])
-            ready = free[where] + machine.spacing_ns
+            begin = free[lane] + machine.spacing_ns
             if after >= 0:
-                ready = max(ready, done[after] + machine.delay_ns)
-            if waits and not work.was_idle[i]:
-                begin = max(issued, ready)
-            elif waits or kind == int(CallClass.GRAPH_LAUNCH):
-                begin = max(issued + float(work.begin[i] - start[i]), ready)
+                begin = max(begin, done[after] + machine.delay_ns)
+            if not at_once:
+                begin = max(begin, clock + own_delay)
+            elif waits and not idle:
+                begin = max(begin, issued)
             else:
-                own_delay = max(int(work.begin[i] - end[i]), 0)
-                begin = max(clock + (own_delay if work.was_free[i] and after < 0 else machine.delay_ns), ready)
-            done[i] = begin + float(work.end[i] - work.begin[i])
+                begin = max(begin, issued + recorded)
+            ended = begin + length
             begun.append(begin)
-            free[where] = max(free[where], done[i])
-            step = int(s.steps.step_of_call[call])
-            if step >= 0:
-                ends[step] = max(ends.get(step, 0.0), done[i])
-                recorded[step] = max(recorded.get(step, 0), int(work.end[i]))
+            free[lane] = max(free[lane], ended)
+        done.append(ended)
         if waits:
-            target = int(lane_of[s.syncs.waited_activity[sync]])
-            until = max(free) if kind == int(CallClass.SYNC_DEVICE) else free[target]
-            back = float(end[i] - s.syncs.work_end[sync])
-            clock = max(clock, until + back) if until > issued else clock + float(end[i] - start[i])
-        previous = max(previous, int(end[i]))
-    return ends, recorded
+            until = max(free) if device else free[target]
+            clock = max(clock, until + back) if until > issued else clock + dur
+    return done

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from gapless.analyses.host import ANNOTATION
 from gapless.analyses.op_args import OpArgs, TensorArg, read_args
 from gapless.analyses.op_costs import OpCost, base_name, op_cost
 from gapless.tables.coding import categories, codes
@@ -144,7 +143,8 @@ def jobs_of(c: Context) -> list[Job]:
     forest = s.links.forest
     call_row = forest.of_call[call]
     top = c.places.op[call_row]
-    region = forest.nearest_source(ANNOTATION)[call_row]
+    # The entry at the end is found by -1: no annotation.
+    region = np.append(forest.of_op, -1)[s.links.annotation_of_call[call]]
     blocks = _blocks(s.raw.activities, rows.tolist())
     start = as_ns(s.raw.calls["start_ns"].to_numpy())[call]
     jobs = []

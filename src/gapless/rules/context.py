@@ -307,7 +307,7 @@ class Context:
         """Forest rows of ops that no other op contains, by start."""
         forest = self.s.links.forest
         is_op = forest.source == OP
-        above = forest.nearest_source(OP)[np.maximum(forest.parent, 0)]
+        above = self.s.links.op_above[np.maximum(forest.parent, 0)]
         rows = np.flatnonzero(is_op & ((forest.parent < 0) | (above < 0)))
         return rows[np.argsort(forest.start[rows], kind="stable")]
 

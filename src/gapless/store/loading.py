@@ -32,10 +32,12 @@ def load(
     cache_dir: Path | None,
     progress: Progress | None = None,
     max_cache_bytes: int = folder.DEFAULT_LIMIT_BYTES,
+    meanwhile: Callable[[], object] | None = None,
 ) -> RawTrace:
-    """The trace in `source`, from the cache if it is there; `cache_dir` None means no cache. Raises like `read`."""
+    """The trace in `source`, from the cache if it is there; `cache_dir` None means no cache. Raises like `read`;
+    `progress` and `meanwhile` are those of `read`."""
     if cache_dir is None:
-        return ingest.read(source, progress=progress)
+        return ingest.read(source, progress=progress, meanwhile=meanwhile)
     name, digest, again = _identify(source)
     entry = cache_dir / f"{digest}-{reader_mark()}"
     damaged = False
@@ -48,7 +50,7 @@ def load(
             return dataclasses.replace(raw, meta=dataclasses.replace(raw.meta, path=name))
         except stored.DamagedError:
             damaged = True
-    raw = ingest.read(again, progress=progress)
+    raw = ingest.read(again, progress=progress, meanwhile=meanwhile)
     if raw.meta.sha256 == digest:
         _keep(raw, entry, damaged, max_cache_bytes)
     return raw

@@ -21,11 +21,12 @@ def as_ns(values: object) -> Int:
 def merge(start: Int, end: Int) -> Set:
     """Which instants do these intervals cover together? Any order and overlap; empty intervals vanish."""
     keep = end > start
-    start, end = as_ns(start)[keep], as_ns(end)[keep]
+    start, end = (as_ns(start), as_ns(end)) if keep.all() else (as_ns(start)[keep], as_ns(end)[keep])
     if start.size == 0:
         return start, end
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], end[order]
+    if (start[1:] < start[:-1]).any():
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
     reach = np.maximum.accumulate(end)
     first = np.empty(start.size, dtype=bool)
     first[0] = True

@@ -53,8 +53,11 @@ def depths(parent: Int) -> Int:
 def inherit(own: Int, parent: Int, missing: int = -1) -> Int:
     """What label does each row have when it takes its parent's where its own is `missing`?"""
     label = own.copy()
+    lacking = label == missing
+    if lacking.all():
+        return label
     pointer = parent.copy()
-    active = np.flatnonzero((label == missing) & (pointer >= 0))
+    active = np.flatnonzero(lacking & (pointer >= 0))
     while active.size:
         j = pointer[active]
         label[active] = label[j]
@@ -97,20 +100,19 @@ def trim(group: Int, start: Int, end: Int, parent: Int) -> Int:
 
 
 def flatten(start: Int, end: Int, parent: Int) -> Line:
-    """Which row is innermost at each instant? One group's rows, trimmed; labels are row numbers.
+    """Which row is innermost at each instant? One group's rows in order of start, trimmed; labels are row numbers.
 
     At equal times an end comes before a start, inner ends before outer ones.
     """
-    size = start.size
     rows = np.flatnonzero(end > start)
     if rows.size == 0:
         none = np.zeros(0, dtype=np.int64)
         return none, none, none
-    times = np.concatenate([start[rows], end[rows]])
-    is_start = np.concatenate([np.ones(rows.size, dtype=np.int64), np.zeros(rows.size, dtype=np.int64)])
-    inner = np.concatenate([rows, size - rows])
-    order = np.lexsort((inner, is_start, times))
-    owner = np.concatenate([rows, parent[rows]])[order]
+    inner_first = rows[::-1]
+    ending = inner_first[np.argsort(end[inner_first], kind="stable")]
+    times = np.concatenate([end[ending], start[rows]])
+    order = np.argsort(times, kind="stable")
+    owner = np.concatenate([parent[ending], rows])[order]
     times = times[order]
     keep = (times[1:] > times[:-1]) & (owner[:-1] >= 0)
     return times[:-1][keep], times[1:][keep], owner[:-1][keep]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gapless.tables.intervals import Int, Set, as_ns, clip, merge, subtract
+from gapless.tables.intervals import Int, Set, as_ns, clip, complement, merge, subtract
 
 Line = tuple[Int, Int, Int]
 
@@ -39,7 +39,11 @@ def paint(layers: Sequence[tuple[Set, int]], low: int, high: int) -> Line:
 
 def overlay(top: Line, bottom: Line) -> Line:
     """Who owns each instant when `top` wins wherever it has a piece?"""
+    if top[0].size == 0:
+        return bottom
     rows, start, end = split(bottom, *_holes(top, bottom))
+    if rows.size == 0:
+        return top
     return _sorted(
         np.concatenate([top[0], start]), np.concatenate([top[1], end]), np.concatenate([top[2], bottom[2][rows]])
     )
@@ -48,8 +52,7 @@ def overlay(top: Line, bottom: Line) -> Line:
 def _holes(top: Line, bottom: Line) -> tuple[Int, Int]:
     if bottom[0].size == 0:
         return bottom[0], bottom[1]
-    whole = (as_ns([bottom[0][0]]), as_ns([bottom[1].max()]))
-    return subtract(whole, merge(top[0], top[1]))
+    return complement(merge(top[0], top[1]), int(bottom[0][0]), int(bottom[1].max()))
 
 
 def split(line: Line, start: Int, end: Int) -> tuple[Int, Int, Int]:
@@ -67,11 +70,18 @@ def split_by(line: Line, start: Int, end: Int) -> tuple[Int, Int, Int, Int]:
     first = np.searchsorted(finish, start, side="right")
     last = np.searchsorted(begin, end, side="left")
     count = np.where(end > start, np.maximum(last - first, 0), 0)
+    stop = np.cumsum(count)
     query = np.repeat(np.arange(start.size), count)
-    offset = np.arange(query.size) - np.repeat(np.cumsum(count) - count, count)
-    piece = np.repeat(first, count) + offset
-    low, high = np.maximum(begin[piece], start[query]), np.minimum(finish[piece], end[query])
+    piece = np.arange(query.size) + np.repeat(first - (stop - count), count)
+    low, high = begin[piece], finish[piece]
+    # Pieces do not overlap, so a query cuts none but its first and its last.
+    some = np.flatnonzero(count)
+    heads, tails = stop[some] - count[some], stop[some] - 1
+    low[heads] = np.maximum(low[heads], start[some])
+    high[tails] = np.minimum(high[tails], end[some])
     keep = high > low
+    if keep.all():
+        return piece, query, low, high
     return piece[keep], query[keep], low[keep], high[keep]
 
 
