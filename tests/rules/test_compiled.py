@@ -104,6 +104,26 @@ def test_regions_without_a_number_or_name_of_a_body() -> None:
     assert gain(c, found(compile_overhead.check(c)).edit) > 2
 
 
+def one_product(t: Script, generated: bool) -> None:
+    with region(t, guard_us=45):
+        product(t)
+        if generated:
+            fused(t)
+
+
+def test_a_compiled_product_is_better_left_alone() -> None:
+    """Nothing is fused: the article's `torch.compile` of a small matmul makes it slower."""
+    c = context(lambda t: one_product(t, False))
+    one = found(compile_overhead.check(c))
+    low, middle, _ = gains(c, one)
+    assert 1 < low <= middle
+    assert "fuses nothing" in one.title
+
+
+def test_a_generated_kernel_is_what_compiling_is_for() -> None:
+    assert isinstance(compile_overhead.check(context(lambda t: one_product(t, True))), Clean)
+
+
 # ---- graph breaks ----------------------------------------------------------------------------------------------------
 def broken(t: Script, work: int = 0, depth: int = 4) -> None:
     with t.op("TorchDynamo Cache Lookup"):

@@ -2,8 +2,9 @@
 
 ## What it does
 Finds steps that call several compiled regions one after another, where the calls themselves (guard checks, pre-graph
-bytecode, the runtime wrapper, Python in between) take much of a host-bound step; and single regions whose guard checks
-alone take 0.1 ms and more.
+bytecode, the runtime wrapper, Python in between) take much of a host-bound step; regions that launch only library
+operators and no generated kernel, so that their calls buy nothing; and regions whose guard checks alone take 0.1 ms and
+more.
 
 ## Why it costs
 Every call of a compiled function checks that its assumptions still hold. For small graphs, or many of them, that takes
@@ -11,8 +12,9 @@ longer than the dispatch it replaced, and the GPU idles meanwhile. Nothing is fu
 
 ## How the gain is computed
 Regions that nothing but operators separates become one: one call's cost stays, operators that are not fused keep their
-host time and their kernels, neighbours on either side of a cut become one kernel. Cautious: half of
-the calls' time goes, the kernels and their launches stay. For a single region half of its guards go.
+host time and their kernels, neighbours on either side of a cut become one kernel. Cautious: half of the calls' time goes,
+the kernels and their launches stay. Regions that fuse nothing run uncompiled: 10 us an operator come back, cautious: half
+of the calls' time. Of guards alone, half go.
 
 ## When it may be wrong
 The recorder makes these rows look longer than they are; its cost is taken out first. Regions that are called from code
@@ -32,6 +34,8 @@ from gapless.replay.program import Program
 from gapless.replay.whatif import add_host
 from gapless.rules._compiled import (
     QUICK_CALL,
+    Call,
+    Unit,
     apart,
     as_one_call,
     calls_of,
@@ -48,6 +52,8 @@ MIN_SHARE = 0.15
 """Calls below 15 % of a host-bound step are what every compiled program pays."""
 MIN_GUARD_NS = 100_000.0
 """Guards of a single region below 0.1 ms a step cannot be merged with anything, and few programs can drop them."""
+EAGER_NS = 10_000.0
+"""Dispatch of an eager operator beyond its library call (H200 host: 64x64 product and sum, eager against compiled)."""
 
 FIX = """\
 # One compiled call instead of many, or none of the checks:
@@ -64,13 +70,13 @@ def check(c: Context) -> Outcome:
         return Clean()
     calls = calls_of(c, c.outermost(np.flatnonzero(region_mask(c) & c.counted_rows)))
     if len(calls) < 2:
-        return _guards(c, now)
+        return _fuses_nothing(c, calls, now)
     split, waits = apart(c), waits_between(c)
     groups = stretches(calls, lambda one, two: not split(one, two) and not waits(one, two))
     spans = [(group[0].start, group[-1].end) for group in groups]
     spent = sum(c.compiled.overhead_ns(low, high) for low, high in spans)
     if spent < MIN_SHARE * now.period_ns:
-        return _guards(c, now)
+        return _fuses_nothing(c, calls, now)
     count = sum(len(group) for group in groups)
     apart_still = as_one_call(c, [[span] for span in spans], fuse=False)
     return Found(
@@ -86,6 +92,36 @@ def check(c: Context) -> Outcome:
         hopeful=as_one_call(c, [[span] for span in spans], fuse=True, call_share=QUICK_CALL),
         assumptions=["what lies between the calls can be compiled with them"],
     )  # fmt: skip
+
+
+def _fuses_nothing(c: Context, calls: list[Call], now: Run) -> Outcome:
+    """Are there regions without a generated kernel, whose calls take much of the step?"""
+    work = c.compiled
+    idle = [call for call in calls if _only_library(c, work.inside(call.start, call.end))]
+    spent = sum(work.overhead_ns(call.start, call.end) for call in idle)
+    units = sum(len(work.inside(call.start, call.end)) for call in idle)
+    if not idle or spent < max(MIN_SHARE * now.period_ns, 2 * EAGER_NS * units):
+        return _guards(c, now)
+    start, end = as_ns([call.start for call in idle]), as_ns([call.end for call in idle])
+    bare = as_one_call(c, [[(call.start, call.end)] for call in idle], fuse=False, call_share=0.0)
+    back = np.array([EAGER_NS * len(work.inside(call.start, call.end)) for call in idle])
+    half = np.array([work.overhead_ns(call.start, call.end) / 2 for call in idle])
+    return Found(
+        "Compiled code that fuses nothing: calling it costs more than it saves",
+        c.base_sites(as_ns([call.row for call in idle]), end - start),
+        lambda p: add_host(bare(p), start, back),
+        [f"{len(idle)} call{'s' if len(idle) > 1 else ''} a step launch library operators alone, no generated kernel",
+         f"the calls take {spent / 1e6:.3f} ms besides, {spent / now.period_ns:.0%} of the step"],
+        "One library call may stand for two operators (a product and its bias), which eager mode dispatches one by one.",
+        FIX,
+        cautious=lambda p: add_host(bare(p), start, np.maximum(back, half)),
+        assumptions=["uncompiled, each of these operators takes 10 us more than its library call"],
+    )  # fmt: skip
+
+
+def _only_library(c: Context, units: list[Unit]) -> bool:
+    jobs = [job for unit in units for job in unit.jobs]
+    return bool(jobs) and all(job.family != "triton" and c.program.act_nodes[job.index] == 1 for job in jobs)
 
 
 def _guards(c: Context, now: Run) -> Outcome:
