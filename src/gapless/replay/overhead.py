@@ -279,8 +279,8 @@ def costs_for(s: Study) -> Costs:
         tensor=base.tensor * _ratio(here.tensor_shape_ns, there.tensor_shape_ns),
         call_inside=base.call_inside * call,
         call_after=base.call_after * call,
-        frame=here.frame_ns,
-        graph_node=here.graph_node_ns,
+        frame=max(here.frame_ns, 0.0),
+        graph_node=max(here.graph_node_ns, 0.0),
     )
 
 
