@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.replay.planted import Event, events, launches, studied
+from tests.replay.planted import Event, events, kernels, launches, studied
 from tests.replay.programs import gpu, host, launch, program, wait
 from tests.rules.factory import MUL, Script, f32
 
@@ -212,6 +212,11 @@ def test_the_machine_is_the_traces_own() -> None:
     assert (found.delay_ns, found.spacing_ns, found.return_ns) == (2_000, 1_000, 3_000)
     # Without waits one return is recorded: too few to tell.
     assert machine_of(studied(events())).return_ns == 3_100
+    # Kernels of 1 us that each found an idle stream do not show how close two can follow.
+    short = events()
+    for kernel, call in zip(kernels(short), launches(short), strict=True):
+        kernel["ts"], kernel["dur"] = call["ts"] + call["dur"] + 2, 1
+    assert machine_of(studied(short)).spacing_ns == 1_200
     calm = [event for event in events() if event["cat"] != "kernel"]
     alone = machine_of(studied(calm))
     assert (alone.delay_ns, alone.spacing_ns, alone.return_ns) == (2_200, 1_200, 3_100)
@@ -234,7 +239,7 @@ def baseline(**listed: object) -> dict[str, object]:
 
 def test_a_measured_baseline_replaces_the_estimate() -> None:
     plain = predict(studied(events()))
-    found = predict(studied(events(), gapless=baseline(before_ms=[0.5, 0.7, 0.6], after_ms=[0.8, 0.4])))
+    found = predict(studied(events(), gapless=baseline(before_ms=[0.3, 0.4], after_ms=[0.9, 0.6, 0.8])))
     assert plain.measured_ms is None
     assert plain.factor == 1
     assert found.measured_ms == pytest.approx(0.6)
