@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from gapless.ingest.interns import Interns
 from gapless.ingest.times import LIMIT_US, needs_text, text_to_ns, us_to_ns
 
 _ts, _dur, _name, _args = attrgetter("ts"), attrgetter("dur"), attrgetter("name"), attrgetter("args")
-_lane = attrgetter("pid", "tid")
+_lane, _kind = attrgetter("pid", "tid"), attrgetter("ph", "cat")
 
 EVENT_BYTES = 120
 """JSON bytes of an event besides its name and args, for splitting a chunk's size among categories."""
@@ -112,8 +113,9 @@ def build_chunk(
     """
     chunk = Chunk(events=len(events))
     groups: defaultdict[str, list[Event]] = defaultdict(list)
-    for event in events:
-        groups[event.ph + event.cat].append(event)
+    # Events of a kind come in long runs.
+    for (phase, category), run in groupby(events, _kind):
+        groups[phase + category].extend(run)
     _split_instants(groups)
     exact = {} if texts is None else dict(zip(map(id, events), texts, strict=True))
     weights: dict[str, int] = {}

@@ -70,8 +70,9 @@ def run(program: Program, machine: Machine) -> Run:
             issued = clock
             clock += ns
             for a in range(low, high):
-                if len(begun) >= queue and begun[-queue] > clock:
-                    clock = begun[-queue]
+                oldest = len(begun) - queue
+                if oldest >= 0 and begun[oldest] > clock:
+                    clock = begun[oldest]
                 stream = act_stream[a]
                 start, room = clock + delay, free[stream] + spacing
                 if room > start:

@@ -258,12 +258,18 @@ def _hidden_launches(s: Study, base: _Recorded, calls: Int) -> Int:
     return np.setdiff1d(rows, calls)
 
 
+def _sync_of_call(s: Study) -> Int:
+    """Row of `Syncs` of each call; -1 for calls that do not block."""
+    out = np.full(s.raw.calls.height, -1, dtype=np.int64)
+    out[s.syncs.call] = np.arange(s.syncs.call.size)
+    return out
+
+
 def _item_figures(s: Study, calls: Int) -> tuple[Float, Float]:
     """Host time of each call when nothing blocks, and its return delay after the awaited work."""
     dur = as_ns(s.raw.calls["dur_ns"].to_numpy())[calls].astype(np.float64)
     own, back = dur.copy(), np.zeros(calls.size)
-    index = {call: i for i, call in enumerate(s.syncs.call.tolist())}
-    where = np.array([index.get(call, -1) for call in calls.tolist()], dtype=np.int64)
+    where = _sync_of_call(s)[calls]
     blocks = np.flatnonzero(where >= 0)
     sync = where[blocks]
     waited = s.syncs.gpu_work[sync] + s.syncs.copy[sync]

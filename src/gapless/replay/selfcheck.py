@@ -131,8 +131,9 @@ def _host_of(s: Study, calls: Int, start: Int, end: Int, lane_of: Int) -> _Host:
 def _lanes(s: Study) -> Int:
     """Per activity the index of its stream."""
     device, stream = as_ns(s.raw.activities["device"].to_numpy()), as_ns(s.raw.activities["stream"].to_numpy())
-    pairs = np.stack([device, stream], axis=1)
-    return as_ns(np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1))
+    streams, stream = np.unique(stream, return_inverse=True)
+    device = np.unique(device, return_inverse=True)[1]
+    return as_ns(np.unique(device * streams.size + stream, return_inverse=True)[1])
 
 
 def _backlog(s: Study, lane_of: Int, first_call: int) -> list[float]:

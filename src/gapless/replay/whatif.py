@@ -84,11 +84,15 @@ def drop_calls(program: Program, gone: Mask) -> Program:
 
 def unblock(program: Program, items: Mask) -> Program:
     """Let these items return without waiting; their host time stays."""
+    if not items.any():
+        return program
     return replace(program, item_wait=np.where(items, NONE, program.item_wait))
 
 
 def set_activity_ns(program: Program, which: Mask, ns: Float) -> Program:
     """Give these activities new lengths (`ns` is one value an activity of the program, or one for all)."""
+    if not which.any():
+        return program
     return replace(program, act_ns=np.where(which, ns, program.act_ns))
 
 

@@ -147,19 +147,20 @@ def jobs_of(c: Context) -> list[Job]:
     region = np.append(forest.of_op, -1)[s.links.annotation_of_call[call]]
     blocks = _blocks(s.raw.activities, rows.tolist())
     start = as_ns(s.raw.calls["start_ns"].to_numpy())[call]
-    jobs = []
-    for i, row in enumerate(rows.tolist()):
-        one = int(op[i])
-        jobs.append(
-            Job(
-                i, row, int(program.act_item[i]), int(program.act_stream[i]), one,
-                int(forest.of_op[one]) if one >= 0 else -1, int(top[i]), int(region[i]),
-                base_name(c.op_names[int(c.op_code[one])]) if one >= 0 else "",
-                int(start[i]), float(program.act_ns[i]), blocks[i],
-                c.identities[int(c.activity_code[row])], c.texts.of(one) if one >= 0 else _NO_TEXTS,
-            )
-        )  # fmt: skip
-    return jobs
+    names = [base_name(name) for name in c.op_names]
+    columns = (
+        rows, program.act_item, program.act_stream, op, np.append(forest.of_op, -1)[op], top, region,
+        np.append(c.op_code, -1)[op], start, program.act_ns, c.activity_code[rows],
+    )  # fmt: skip
+    return [
+        Job(
+            i, row, item, stream, one, op_row, above, inside, names[name] if one >= 0 else "", begin, ns, blocks[i],
+            c.identities[kernel], c.texts.of(one) if one >= 0 else _NO_TEXTS,
+        )
+        for i, (row, item, stream, one, op_row, above, inside, name, begin, ns, kernel) in enumerate(
+            zip(*(column.tolist() for column in columns), strict=True)
+        )
+    ]  # fmt: skip
 
 
 _NO_TEXTS = Texts(None, None, None, None)

@@ -51,7 +51,7 @@ def judge(context: Context) -> Judgement:
     if context.p.clean is None or context.p.withheld:
         reason = context.p.withheld or "no program could be rebuilt"
         return Judgement([], _unjudged(reason), None)
-    before = run(context.program, context.p.machine)
+    before = context.unedited
     for rule in rules():
         outcome = rule.check(context)
         if isinstance(outcome, Unknown):

@@ -52,7 +52,11 @@ def _by_replay(c: Context) -> Bound:
     families = np.array(c.families(program) or [""])
     is_copy = np.isin(families, ("memcpy",))
     is_comm = families == "collective"
-    now = run(program, c.p.machine).period_ns
+    now = c.unedited.period_ns
+
+    def period_of(changed: Program) -> float:
+        return now if changed is program else run(changed, c.p.machine).period_ns
+
     empty = np.zeros(program.act_ns.size, dtype=bool)
     compute = ~is_copy & ~is_comm if program.act_ns.size else empty
     trials: list[tuple[Bound, Callable[[], Program]]] = [
@@ -67,7 +71,7 @@ def _by_replay(c: Context) -> Bound:
     best: Bound = "unknown"
     shortest = now
     for name, build in trials:
-        period = run(build(), c.p.machine).period_ns
+        period = period_of(build())
         if period < shortest - TIE * now:
             best, shortest = name, period
     if best == "host":
@@ -77,7 +81,7 @@ def _by_replay(c: Context) -> Bound:
             ("compile", (Cause.COMPILE, Cause.AUTOTUNE, Cause.GUARD)),
         )
         for name, causes in parts:
-            period = run(_free_pieces(c, program, causes), c.p.machine).period_ns
+            period = period_of(_free_pieces(c, program, causes))
             if now - period > 0.5 * (now - shortest):
                 best = name
     return best
@@ -87,6 +91,8 @@ def _free_pieces(c: Context, program: Program, causes: tuple[Cause, ...]) -> Pro
     rows = program.piece_row
     of_row = np.where(rows >= 0, c.s.states.cause_of_row[np.maximum(rows, 0)], int(Cause.PYTHON))
     gone = np.isin(of_row, [int(cause) for cause in causes])
+    if not gone.any():
+        return program
     return replace(program, piece_ns=np.where(gone, 0.0, program.piece_ns))
 
 

@@ -21,8 +21,10 @@ def categories(column: pl.Series) -> list[str]:
 
 def codes(column: pl.Series) -> Int:
     """The code of each row, -1 for null."""
-    physical = column.to_physical().cast(pl.Int64)
-    return physical.fill_null(-1).to_numpy()
+    physical = column.to_physical()
+    if physical.null_count():
+        return physical.cast(pl.Int64).fill_null(-1).to_numpy()
+    return physical.to_numpy().astype(np.int64)
 
 
 def per_category(column: pl.Series, value: Callable[[str], int], null: int = -1) -> Int:
