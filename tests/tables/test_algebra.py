@@ -105,3 +105,13 @@ def test_a_child_that_outlasts_its_parent_within_the_tolerance_is_still_its_chil
     parent = nesting.parents(group, start, end, 1000)
     assert parent.tolist() == [-1, 0, -1]
     assert nesting.trim(group, start, end, parent).tolist() == [50, 50, 100_400]
+
+
+@given(st.lists(spans, max_size=5))
+def test_a_stack_gives_each_instant_to_the_first_line_that_has_it(layers: list[list[tuple[int, int]]]) -> None:
+    sets = [intervals.merge(*arrays(pairs)) for pairs in layers]
+    line = segments.stack([(*one, np.full(one[0].size, i)) for i, one in enumerate(sets)])
+    owner = {t: label for s, e, label in zip(*(a.tolist() for a in line), strict=True) for t in range(s, e)}
+    members = [instants(*one) for one in sets]
+    assert owner == {t: next(i for i, m in enumerate(members) if t in m) for t in set().union(*members)}
+    assert (line[0][1:] >= line[1][:-1]).all()

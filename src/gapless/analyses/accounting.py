@@ -26,7 +26,7 @@ from gapless.analyses.syncs import Syncs
 from gapless.ingest.raw import RawTrace
 from gapless.tables.coding import categories, matches
 from gapless.tables.intervals import Int, Set, as_ns, merge, subtract, total
-from gapless.tables.segments import Line, fill, overlay, paint, split
+from gapless.tables.segments import Line, fill, overlay, paint, split, stack
 
 COMPUTE, COMMUNICATION, COPY, UNRECORDED, IDLE = range(5)
 STATES = ("compute", "communication", "copy", "unrecorded", "idle")
@@ -158,14 +158,12 @@ def host_line(states: HostStates, thread: int, low: int, high: int) -> Line:
     only) and being outside any recorded event (every other thread)."""
     line = states.causes[thread]
     if states.roles[thread] == MAIN:
-        partners = [t for t, role in enumerate(states.roles) if role == AUTOGRAD]
-        for partner in partners:
-            own = states.causes[thread]
-            python = own[2] == int(Cause.PYTHON)
-            busy = states.causes[partner]
-            waiting: Line = (busy[0], busy[1], np.full(busy[0].size, _WAITING_FOR_AUTOGRAD, dtype=np.int64))
-            acting: Line = (own[0][~python], own[1][~python], own[2][~python])
-            line = overlay(overlay(acting, waiting), line)
+        partners = [states.causes[t] for t, role in enumerate(states.roles) if role == AUTOGRAD]
+        if partners:
+            acts = line[2] != int(Cause.PYTHON)
+            busy = merge(*(np.concatenate([one[side] for one in partners]) for side in (0, 1)))
+            waiting: Line = (*busy, np.full(busy[0].size, _WAITING_FOR_AUTOGRAD, dtype=np.int64))
+            line = stack([(line[0][acts], line[1][acts], line[2][acts]), waiting, line])
         return fill(line, low, high, int(Cause.PYTHON))
     return fill(line, low, high, _OUTSIDE)
 

@@ -30,7 +30,7 @@ from gapless.ingest.raw import RawTrace
 from gapless.tables.coding import matches, per_category
 from gapless.tables.intervals import Int, as_ns, merge
 from gapless.tables.nesting import flatten, inherit
-from gapless.tables.segments import Line, overlay, split
+from gapless.tables.segments import Line, overlay, split_by, stack
 
 MAIN, AUTOGRAD, LOADER, OTHER = "main", "autograd", "loader", "other"
 
@@ -82,10 +82,9 @@ def host_states(
         causes[thread] = overlay(top, causes[thread])
         busy[thread] = overlay(top, busy[thread])
     partners = [t for t, role in enumerate(roles) if role in (MAIN, AUTOGRAD)]
-    shared = [
-        _share(causes[t], busy[t], [busy[p] for p in partners if p != t], causes[main]) if t in partners else causes[t]
-        for t in range(raw.threads.height)
-    ]
+    together, shared = stack([busy[t] for t in partners]), list(causes)
+    for t in partners:
+        shared[t] = _share(causes[t], busy[t], together, causes[main])
     return HostStates(cause_of_row, innermost, causes, shared, roles, main)
 
 
@@ -93,11 +92,8 @@ def _local(parent: Int, offset: int) -> Int:
     return np.where(parent >= 0, parent - offset, -1)
 
 
-def _share(own: Line, own_busy: Line, others: list[Line], main: Line) -> Line:
-    line = own_busy
-    for other in others:
-        line = overlay(line, other)
-    line = overlay(line, own)
+def _share(own: Line, own_busy: Line, together: Line, main: Line) -> Line:
+    line = overlay(overlay(own_busy, together), own)
     return line if main is own else overlay(line, main)
 
 
@@ -170,11 +166,11 @@ def _overhead_lines(raw: RawTrace, innermost: list[Line]) -> dict[int, Line]:
     owner = np.full(start.size, -1, dtype=np.int64)
     best = np.zeros(start.size, dtype=np.int64)
     for thread, line in enumerate(innermost):
-        for row in range(start.size):
-            _, low, high = split(line, start[row : row + 1], end[row : row + 1])
-            covered = int((high - low).sum())
-            if covered > best[row]:
-                best[row], owner[row] = covered, thread
+        _, row, low, high = split_by(line, start, end)
+        overlap = np.zeros(start.size, dtype=np.int64)
+        np.add.at(overlap, row, high - low)
+        more = overlap > best
+        best[more], owner[more] = overlap[more], thread
     lines: dict[int, Line] = {}
     for thread in sorted(set(owner[(owner >= 0) & (cause >= 0)].tolist())):
         line = (start[:0], start[:0], start[:0])

@@ -138,19 +138,17 @@ def mark_cold(steps: Steps, host_work: Int, compile_ns: Int, loading_ns: Int) ->
     why = [""] * count
     if count >= 2:
         most_compile = np.count_nonzero(compile_ns > 0) > count / 2
+        one_loads = np.count_nonzero(loading_ns) == 1
         for index in range(count):
-            others = np.delete(host_work, index)
+            loads, first = one_loads and loading_ns[index] > 0, index == 0
+            # Medians are for the one or two steps that need them: a pattern may name a hundred thousand steps.
+            others = float(np.median(np.delete(host_work, index))) if loads or first else 0.0
             if compile_ns[index] > 0 and not most_compile:
                 why[index] = f"compiles or autotunes for {compile_ns[index] / 1e6:.1f} ms"
-            elif (
-                loading_ns[index] > 0.1 * max(int(np.median(others)), 1)
-                and not loading_ns[np.arange(count) != index].any()
-            ):
+            elif loads and loading_ns[index] > 0.1 * max(int(others), 1):
                 why[index] = f"loads kernels or modules for {loading_ns[index] / 1e6:.1f} ms"
-            elif index == 0 and host_work[0] > COLD_RATIO * float(np.median(others)):
-                why[index] = (
-                    f"first step: host work {host_work[0] / 1e6:.2f} ms, others {np.median(others) / 1e6:.2f} ms"
-                )
+            elif first and host_work[0] > COLD_RATIO * others:
+                why[index] = f"first step: host work {host_work[0] / 1e6:.2f} ms, others {others / 1e6:.2f} ms"
     used = np.array([not reason for reason in why], dtype=bool)
     if not used[: max(count - 1, 1)].any():
         used[:] = True

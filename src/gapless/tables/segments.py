@@ -49,6 +49,14 @@ def overlay(top: Line, bottom: Line) -> Line:
     )
 
 
+def stack(lines: Sequence[Line]) -> Line:
+    """Who owns each instant when earlier lines win wherever they have a piece?"""
+    left = list(lines) or [empty_line()]
+    while len(left) > 1:
+        left = [overlay(*left[i : i + 2]) if i + 1 < len(left) else left[i] for i in range(0, len(left), 2)]
+    return left[0]
+
+
 def _holes(top: Line, bottom: Line) -> tuple[Int, Int]:
     if bottom[0].size == 0:
         return bottom[0], bottom[1]
