@@ -115,3 +115,21 @@ def test_a_stack_gives_each_instant_to_the_first_line_that_has_it(layers: list[l
     members = [instants(*one) for one in sets]
     assert owner == {t: next(i for i, m in enumerate(members) if t in m) for t in set().union(*members)}
     assert (line[0][1:] >= line[1][:-1]).all()
+
+
+@given(nested, st.data())
+def test_nearest_and_topmost_are_the_ends_of_the_flagged_ancestors(tree: list[object], data: st.DataObject) -> None:
+    rows: list[tuple[int, int, int]] = []
+    lay_out(tree, 0, rows, -1)
+    parent = intervals.as_ns([r[2] for r in rows])
+    flag = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))), dtype=bool)
+    chains = []
+    for row in range(len(rows)):
+        chain = []
+        while row >= 0:
+            if flag[row]:
+                chain.append(row)
+            row = rows[row][2]
+        chains.append(chain or [-1])
+    assert nesting.nearest(flag, parent).tolist() == [chain[0] for chain in chains]
+    assert nesting.topmost(flag, parent).tolist() == [chain[-1] for chain in chains]

@@ -76,13 +76,12 @@ def topmost(flag: NDArray[np.bool_], parent: Int) -> Int:
     closest = nearest(flag, parent)
     above = np.where(parent >= 0, closest[np.maximum(parent, 0)], -1)
     step = np.where(flag, above, -1)
-    top = closest.copy()
+    jump = np.where(step >= 0, step, np.arange(parent.size))
     while True:
-        up = np.where(top >= 0, step[np.maximum(top, 0)], -1)
-        moved = up >= 0
-        if not moved.any():
-            return top
-        top[moved] = up[moved]
+        further = jump[jump]
+        if (further == jump).all():
+            return np.append(jump, -1)[closest]
+        jump = further
 
 
 def trim(group: Int, start: Int, end: Int, parent: Int) -> Int:
