@@ -8,6 +8,7 @@ its drawn ancestors. An arrow leads from a launch call to each piece of its work
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
@@ -281,12 +282,13 @@ def _rows_of_work(s: Study, work: Int) -> Int:
         if rows.size == 0 or not (start[rows][1:] < np.maximum.accumulate(end[rows])[:-1]).any():
             continue
         free: list[int] = []
+        busy: list[tuple[int, int]] = []
         for row, low, high in zip(rows.tolist(), start[rows].tolist(), end[rows].tolist(), strict=True):
-            spot = next((i for i, busy in enumerate(free) if busy <= low), len(free))
-            if spot == len(free):
-                free.append(high)
-            free[spot] = high
-            depth[row] = spot
+            while busy and busy[0][0] <= low:
+                heappush(free, heappop(busy)[1])
+            # The lowest free row; with none free, all so far are busy.
+            depth[row] = spot = heappop(free) if free else len(busy)
+            heappush(busy, (high, spot))
     return depth
 
 
