@@ -237,6 +237,11 @@ def baseline(**listed: object) -> dict[str, object]:
     return {"schema": "gapless.recording/1", "baseline": listed}
 
 
+def test_only_what_no_recording_slowed_down_is_a_baseline() -> None:
+    found = predict(studied(events(), gapless=baseline(before_ms=[0.3], after_ms=[0.9, 0.8], clean=["before_ms"])))
+    assert found.measured_ms == pytest.approx(0.3)
+
+
 def test_a_measured_baseline_replaces_the_estimate() -> None:
     plain = predict(studied(events()))
     found = predict(studied(events(), gapless=baseline(before_ms=[0.3, 0.4], after_ms=[0.9, 0.6, 0.8])))

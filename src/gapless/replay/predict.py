@@ -136,14 +136,19 @@ def _withheld(s: Study, check: float | None, unprofiled: Run) -> str:
 
 
 def measured_baseline(s: Study) -> float | None:
-    """Unprofiled step time that the recorder measured round its window, ms; None if the file carries none."""
+    """Unprofiled step time that the recorder measured round its window, ms; None if the file carries none.
+
+    `clean` in the file says which measurements no earlier recording of the process had slowed down.
+    """
     recorder: dict[str, Any] = s.raw.meta.recorder or {}
     baseline = recorder.get("baseline")
     if not isinstance(baseline, dict):
         return None
+    clean = _listed(baseline.get("clean")) or ["before_ms", "after_ms"]
     values = [
         float(v)
         for key in ("before_ms", "after_ms")
+        if key in clean
         for v in _listed(baseline.get(key))
         if isinstance(v, (int, float)) and 0 < v < 1e7
     ]

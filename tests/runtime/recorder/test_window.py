@@ -13,7 +13,8 @@ from gapless.runtime.recorder.window import Window, default_steps, is_steady
 class Process:
     """A job whose steps take the times given, and a profiler that writes what it is told."""
 
-    def __init__(self, *, events: int = 100, size: int = 50_000, free: bool = True) -> None:
+    def __init__(self, *, events: int = 100, size: int = 50_000, free: bool = True, lasts: bool = False) -> None:
+        self.lasts = lasts
         self.now = 0
         self.events, self.size, self.free = events, size, free
         self.log: list[str] = []
@@ -35,6 +36,9 @@ class Process:
     def session(self, *, stacks: bool) -> Process:
         self.note("session+stacks" if stacks else "session")
         return self
+
+    def tracer_lasts(self) -> bool:
+        return self.lasts
 
     def profiler_is_free(self) -> bool:
         return self.free
@@ -118,6 +122,28 @@ def test_the_phases_follow_one_another() -> None:
     assert plan.facts.recorded_steps == 3
     assert plan.baseline.before[0].ms == pytest.approx(10.0)
     assert [s.ms for s in plan.baseline.after] == pytest.approx([10.0, 10.0])
+
+
+@pytest.mark.parametrize(("ms", "steps"), [(0.1, 200), (1.0, 40), (5.0, 8), (20.0, 4), (900.0, 4)])
+def test_where_the_tracer_stays_the_baseline_is_timed_before_any_recording(ms: float, steps: int) -> None:
+    process = Process(lasts=True)
+    plan = window(process)
+    phases = drive(plan, process, 400, ms)
+    assert "again" not in phases
+    assert plan.baseline.before[0].steps == steps
+    assert process.log.index("prepare") >= 2, "drained twice before the profiler was touched"
+    data = plan.baseline.to_json()
+    assert data is not None
+    assert data["clean"] == ["before_ms"]
+
+
+def test_elsewhere_both_sides_of_the_window_count() -> None:
+    process = Process()
+    plan = window(process)
+    drive(plan, process, 400, 1.0)
+    data = plan.baseline.to_json()
+    assert data is not None
+    assert data["clean"] == ["before_ms", "after_ms"]
 
 
 def test_the_device_is_drained_at_the_ends_of_the_baseline_and_before_each_recording_only() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gapless.runtime.recorder.baseline import BEFORE
+from gapless.runtime.recorder.baseline import FIRST
 
 COLD_MIN, COLD_MAX, COLD_MAX_S = 3, 50, 60.0
 STEADY_STEPS, STEADY_RATIO = 3, 1.15
@@ -46,4 +46,4 @@ def trial_steps(step_ms: float | None) -> int:
 def steps_before_trial(skip: int | None, *, lockstep: bool, timed: bool) -> int:
     """The fewest steps that pass before the trial begins: cold ones, then those timed without the profiler."""
     cold = skip if skip is not None else LOCKSTEP_COLD if lockstep else COLD_MIN + 1
-    return cold + (LOCKSTEP_SEGMENT if lockstep else BEFORE.steps if timed else 0)
+    return cold + (LOCKSTEP_SEGMENT if lockstep else FIRST.steps if timed else 0)

@@ -180,6 +180,10 @@ class Recorder:
             markers=not self.window.sliced,
         )
 
+    def tracer_lasts(self) -> bool:
+        """CUPTI and its likes stay attached once they have traced; the CPU's recorder leaves nothing behind."""
+        return device.in_use() not in (None, "mps")
+
     def profiler_is_free(self) -> bool:
         """Whether the script runs no profiler of its own."""
         return not self._owner.foreign

@@ -35,6 +35,9 @@ class Surroundings(Protocol):
     def session(self, *, stacks: bool) -> SessionLike:
         """A new session."""
 
+    def tracer_lasts(self) -> bool:
+        """Whether a recording slows down what runs after it, until the process ends."""
+
     def profiler_is_free(self) -> bool:
         """Whether the script runs no profiler."""
 

@@ -1,8 +1,8 @@
 """When does the recording start and stop? The plan of one recording as a state machine over step boundaries.
 
-cold -> before (a few unprofiled steps) -> trial (few recorded steps: counted, kept for a script that ends soon) ->
-stack (two steps with stacks) -> again (more unprofiled steps, where they are short) -> timing window -> settle ->
-after (unprofiled) -> done. Before each recording one step runs with the GPU's tracing on and nothing kept. Every edge
+cold -> before (unprofiled steps) -> trial (few recorded steps: counted, kept for a script that ends soon) -> stack (two
+steps with stacks) -> again (more unprofiled steps, where recording left nothing behind) -> timing window -> settle ->
+after (unprofiled) -> done. Before a recording one step runs with the GPU's tracing on and nothing kept. Every edge
 happens at a step boundary, except that the guard may cut a window inside a step.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from gapless.runtime.recorder.baseline import AFTER, AGAIN, BEFORE, Baseline, Segment, Wanted
+from gapless.runtime.recorder.baseline import AFTER, AGAIN, BEFORE, FIRST, Baseline, Segment, Wanted
 from gapless.runtime.recorder.guard import resident_bytes
 from gapless.runtime.recorder.options import Options
 from gapless.runtime.recorder.pace import (
@@ -111,7 +111,8 @@ class Window:
             return
         self.facts.steady = is_steady(self._step_s)
         if self._times_first:
-            self._segment = self._started(BEFORE)
+            self.baseline.lasting = self.around.tracer_lasts()
+            self._segment = self._started(BEFORE if self.baseline.lasting else FIRST)
             self.phase = "before"
             return
         self.step_ms = 1e3 * self._step_s[-1] if self._step_s and not self.lockstep else None
@@ -205,8 +206,8 @@ class Window:
     # ---- short steps are timed once more, longer ----------------------------------------------------------------
 
     def _enter_again(self) -> None:
-        fast = not self.lockstep and self._times_first and self.step_ms is not None and self.step_ms < FAST_STEP_MS
-        if not fast:
+        fast = self.step_ms is not None and self.step_ms < FAST_STEP_MS
+        if self.lockstep or self.baseline.lasting or not self._times_first or not fast:
             self._enter_warm()
             return
         self._segment = self._started(AGAIN)
