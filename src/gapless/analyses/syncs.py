@@ -60,6 +60,25 @@ class _Stream:
     last: Int
 
 
+@dataclass(frozen=True, slots=True)
+class _Latest:
+    """For each call the work that ends last of what was seen; of equals the first. activity is -1 where there is none."""
+
+    end: Int
+    activity: Int
+    device: Int
+
+    @classmethod
+    def none(cls, size: int) -> _Latest:
+        """Nothing seen yet."""
+        return cls(*(np.full(size, -1, dtype=np.int64) for _ in range(3)))
+
+    def see(self, counts: NDArray[np.bool_], end: Int, activity: Int, device: int) -> None:
+        """Take work into account where it `counts`."""
+        later = counts & (end > self.end)
+        self.end[later], self.activity[later], self.device[later] = end[later], activity[later], device
+
+
 def explain_syncs(raw: RawTrace, links: Links, blocking: NDArray[np.bool_]) -> Syncs:
     """Explain every blocking call of a trace."""
     rows = np.flatnonzero(blocking)
@@ -132,28 +151,23 @@ def _waited(
     device, waited = np.full(size, -1, dtype=np.int64), np.full(size, -1, dtype=np.int64)
     if not streams or size == 0:
         return device, waited
-    pending, ends = np.full((len(streams), size), -1, dtype=np.int64), np.full((len(streams), size), -1, dtype=np.int64)
+    stream_index, device_hint = _hints(raw, links, rows, c0, streams)
+    any_one, on_device, on_stream = (_Latest.none(size) for _ in range(3))
     for index, one in enumerate(streams):
         spot = np.searchsorted(one.issued, c0, side="left") - 1
-        ok = spot >= 0
-        pending[index] = np.where(ok, one.last[np.maximum(spot, 0)], -1)
-        ends[index] = np.where(ok, one.reach[np.maximum(spot, 0)], -1)
-    in_time = (ends > c0) & (ends <= c1 + RETURN_TOLERANCE_NS)
-    stream_index, device_hint = _hints(raw, links, rows, c0, streams)
-    devices = np.array([one.device for one in streams])
-    for i in range(size):
-        allowed = in_time[:, i].copy()
-        if kind[i] == int(CallClass.SYNC_DEVICE):
-            if device_hint[i] >= 0 and (allowed & (devices == device_hint[i])).any():
-                allowed &= devices == device_hint[i]
-        elif stream_index[i] >= 0 and allowed[stream_index[i]]:
-            allowed = np.zeros_like(allowed)
-            allowed[stream_index[i]] = True
-        best = int(np.argmax(np.where(allowed, ends[:, i], -1)))
-        if allowed[best]:
-            waited[i], device[i] = pending[best, i], devices[best]
-        else:
-            device[i] = device_hint[i]
+        end, last = one.reach[np.maximum(spot, 0)], one.last[np.maximum(spot, 0)]
+        in_time = (spot >= 0) & (end > c0) & (end <= c1 + RETURN_TOLERANCE_NS)
+        any_one.see(in_time, end, last, one.device)
+        on_device.see(in_time & (device_hint == one.device), end, last, one.device)
+        on_stream.see(in_time & (stream_index == index), end, last, one.device)
+    for best, meant in (
+        (any_one, np.ones(size, dtype=bool)),
+        (on_device, kind == int(CallClass.SYNC_DEVICE)),
+        (on_stream, kind != int(CallClass.SYNC_DEVICE)),
+    ):
+        take = meant & (best.activity >= 0)
+        waited[take], device[take] = best.activity[take], best.device[take]
+    device = np.where(waited >= 0, device, device_hint)
     has = own >= 0
     if has.any():
         a_device = as_ns(raw.activities["device"].to_numpy())
