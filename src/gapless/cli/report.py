@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
 from typing import TYPE_CHECKING
 
@@ -59,17 +58,17 @@ def run(args: argparse.Namespace) -> int:
 
 def report_on(source: Source, args: argparse.Namespace) -> ReportView:
     """Read one trace, showing progress, and report on the part that was asked for."""
+    from gapless.cli.memory import kept
     from gapless.cli.reading import load
 
-    trace = load(source.path, args)
-    # All that is made from here on lives until it is written: looking for garbage in it only costs time.
-    gc.disable()
-    from gapless import api
+    with kept():
+        trace = load(source.path, args)
+        from gapless import api
 
-    return api.report(
-        trace,
-        options=api.ReportOptions(step_marker=args.step_marker, step=args.step, device=args.device, rank=args.rank),
-    )
+        return api.report(
+            trace,
+            options=api.ReportOptions(step_marker=args.step_marker, step=args.step, device=args.device, rank=args.rank),
+        )
 
 
 def _nothing(args: argparse.Namespace, files: int) -> str:

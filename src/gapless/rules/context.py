@@ -19,7 +19,6 @@ from gapless.analyses.op_costs import OpCost, op_cost
 from gapless.analyses.places import Places
 from gapless.analyses.study import Study
 from gapless.model.peaks import DevicePeaks, find_peaks
-from gapless.replay.engine import Run
 from gapless.replay.predict import Prediction
 from gapless.replay.program import Program
 from gapless.rules._attention import Chain, chains_of
@@ -61,13 +60,6 @@ class Context:
         if self.p.clean is None:
             raise ValueError("no program: the caller must check `p.clean` first")
         return self.p.clean
-
-    @property
-    def unedited(self) -> Run:
-        """What `program` does as it is."""
-        if self.p.unprofiled is None:
-            raise ValueError("no program: the caller must check `p.clean` first")
-        return self.p.unprofiled
 
     @cached_property
     def op_names(self) -> list[str]:

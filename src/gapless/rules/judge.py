@@ -48,10 +48,10 @@ def judge(context: Context) -> Judgement:
     """Ask every rule and rank what they find."""
     checks = Checks()
     cases: list[_Case] = []
-    if context.p.clean is None or context.p.withheld:
+    before = context.p.unprofiled
+    if context.p.clean is None or before is None or context.p.withheld:
         reason = context.p.withheld or "no program could be rebuilt"
         return Judgement([], _unjudged(reason), None)
-    before = context.unedited
     for rule in rules():
         outcome = rule.check(context)
         if isinstance(outcome, Unknown):

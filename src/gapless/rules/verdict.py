@@ -33,9 +33,9 @@ def verdict(c: Context) -> Verdict:
     """The bound of a trace's step."""
     if c.s.raw.activities.height == 0:
         return Verdict("unknown", _without_gpu(c))
-    if c.p.clean is None or c.p.withheld:
+    if c.p.clean is None or c.p.unprofiled is None or c.p.withheld:
         return _by_shares(c)
-    bound = _by_replay(c)
+    bound = _by_replay(c, c.p.unprofiled.period_ns)
     return Verdict(bound, _sentence(c, bound))
 
 
@@ -47,12 +47,11 @@ def _without_gpu(c: Context) -> str:
     return "The file holds no GPU work: only host time can be shown."
 
 
-def _by_replay(c: Context) -> Bound:
+def _by_replay(c: Context, now: float) -> Bound:
     program = c.program
     families = np.array(c.families(program) or [""])
     is_copy = np.isin(families, ("memcpy",))
     is_comm = families == "collective"
-    now = c.unedited.period_ns
 
     def period_of(changed: Program) -> float:
         return now if changed is program else run(changed, c.p.machine).period_ns
