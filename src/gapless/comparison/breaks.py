@@ -154,7 +154,7 @@ def _outer(side: Side, row: int) -> int:
     forest = side.s.links.forest
     row = int(forest.parent[row])
     while not (
-        forest.source[row] == OP
+        forest.source[row] in (OP, ANNOTATION)
         and side.op_names[int(side.op_code[forest.row[row]])].startswith("Torch-Compiled Region")
     ):
         row = int(forest.parent[row])
