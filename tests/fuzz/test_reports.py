@@ -85,3 +85,14 @@ def test_a_comparison_or_one_clear_line(path: Path) -> None:
             if KEEP:
                 (Path(KEEP) / f"{path.name}-pair-{SEED}-{number}.json").write_bytes(mutant)
             raise
+
+
+def test_compiled_regions_recorded_as_annotations_are_searched_to_an_end() -> None:
+    data = text_of(PAIRS / "host_work/tiny_compiled.after.json.gz")
+    whole = json.loads(data)
+    regions = [event for event in whole["traceEvents"] if event.get("name", "").startswith("Torch-Compiled Region")]
+    for event in regions:
+        event["cat"] = "user_annotation"
+    inner = [{**event, "ts": event["ts"] + 0.2, "dur": event["dur"] - 0.4} for event in regions]
+    assert inner
+    assert check_pair(data, json.dumps({**whole, "traceEvents": [*whole["traceEvents"], *inner]}).encode()) == "diff"
