@@ -19,6 +19,7 @@ from gapless.analyses.sync_sites import SyncSite, sync_sites
 from gapless.analyses.top_tables import top_tables
 from gapless.analyses.trust import trust_checks
 from gapless.api.sibling import stack_file_name
+from gapless.model.calibration import Calibration
 from gapless.model.report import (
     DeviceAccount,
     HostAccount,
@@ -33,6 +34,7 @@ from gapless.model.report import (
     Waited,
     Window,
 )
+from gapless.replay.overhead import own_calibration
 from gapless.replay.predict import Prediction, predict
 from gapless.rules.context import Context
 from gapless.rules.judge import judge
@@ -53,9 +55,10 @@ class Assembled:
     context: Context
 
 
-def assemble(s: Study, stacks: Study | None = None) -> Assembled:
-    """The finished report of a studied trace; `stacks` is the window with stacks recorded beside it."""
-    prediction = predict(s)
+def assemble(s: Study, stacks: Study | None = None, calibration: Calibration | None = None) -> Assembled:
+    """The finished report of a studied trace; `stacks` is the window with stacks recorded beside it, `calibration` what
+    recording costs on the machine it comes from."""
+    prediction = predict(s, calibration)
     places = find_places(s.raw, s.links)
     borrowed = None
     if stacks is not None:
@@ -71,6 +74,7 @@ def assemble(s: Study, stacks: Study | None = None) -> Assembled:
             *trust_checks(s, stacks_beside=borrowed is not None and borrowed.matched > 0),
             *_replay_trust(s, prediction),
             *_stack_trust(s, borrowed),
+            *_calibration_trust(s, prediction, calibration),
         ],
         window=Window(
             s.steps.marker,
@@ -145,6 +149,18 @@ def _replay_trust(s: Study, p: Prediction) -> list[TrustCheck]:
             )
         )
     return checks
+
+
+def _calibration_trust(s: Study, p: Prediction, stored: Calibration | None) -> list[TrustCheck]:
+    own = own_calibration(s)
+    used = own or stored
+    if used is None or p.withheld or p.measured_ms is not None:
+        return []
+    where = (
+        "in this file" if own else "stored here by `gapless calibrate`; wrong if the trace comes from another machine"
+    )
+    text = f"the recorder's costs are those measured on {used.machine}, torch {used.torch} ({where})"
+    return [TrustCheck("calibration", "ok" if own else "note", text)]
 
 
 def _stack_trust(s: Study, borrowed: Borrowed | None) -> list[TrustCheck]:

@@ -9,21 +9,27 @@ from gapless.api.reporting import ReportOptions, ReportView, report
 from gapless.api.trace import Trace
 from gapless.comparison.diffing import CompareOptions, compare
 from gapless.comparison.side import Side
+from gapless.model.calibration import Calibration
 from gapless.model.diff import Diff
 
 
 @dataclass(frozen=True, slots=True)
 class DiffOptions:
-    """What to compare: the annotation that marks steps in both, one device of both, and what compiling cost outside the
-    recorded window."""
+    """What to compare: the annotation that marks steps in both, one device of both, what compiling cost outside the
+    recorded window, and what recording costs on the machines of before and after (None: see `ReportOptions`)."""
 
     step_marker: str | None = None
     device: int | None = None
     compile_seconds: float | None = None
+    calibrations: tuple[Calibration | None, Calibration | None] = (None, None)
 
-    def report(self) -> ReportOptions:
+    def reports(self) -> tuple[ReportOptions, ReportOptions]:
         """The part of the options that each side's report needs."""
-        return ReportOptions(step_marker=self.step_marker, device=self.device)
+        before, after = (
+            ReportOptions(step_marker=self.step_marker, device=self.device, calibration=one)
+            for one in self.calibrations
+        )
+        return before, after
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,7 @@ class DiffView:
 def diff(before: Trace, after: Trace, *, options: DiffOptions | None = None) -> DiffView:
     """Compare two traces. Raises UsageError where a step marker or device does not exist in one of them."""
     chosen = options or DiffOptions()
-    views = report(before, options=chosen.report()), report(after, options=chosen.report())
+    old_options, new_options = chosen.reports()
+    views = report(before, options=old_options), report(after, options=new_options)
     old, new = (Side(v.context.s, v.context.p, v.context.places, v.report) for v in views)
     return DiffView(*views, chosen, compare(old, new, CompareOptions(chosen.compile_seconds)))

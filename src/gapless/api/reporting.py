@@ -8,18 +8,21 @@ from typing import Any
 from gapless.analyses.study import StudyOptions
 from gapless.api.assemble import assemble
 from gapless.api.trace import Trace
+from gapless.model.calibration import Calibration
 from gapless.model.report import Report
 from gapless.rules.context import Context
 
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """What to report on. `rank` only chooses among several files; one file is reported on whatever its rank."""
+    """What to report on. `rank` only chooses among several files; one file is reported on whatever its rank.
+    `calibration`: what recording costs on the machine the trace comes from, where the trace does not carry it."""
 
     step_marker: str | None = None
     step: int | None = None
     device: int | None = None
     rank: int | None = None
+    calibration: Calibration | None = None
 
     def study(self) -> StudyOptions:
         """The part of the options that the analyses need."""
@@ -55,5 +58,5 @@ class ReportView:
 def report(trace: Trace, *, options: ReportOptions | None = None) -> ReportView:
     """Report on a trace. Raises UsageError where a step marker, step or device does not exist in it."""
     chosen = options or ReportOptions()
-    made = assemble(trace.study(chosen.study()), trace.stacks)
+    made = assemble(trace.study(chosen.study()), trace.stacks, chosen.calibration)
     return ReportView(trace, chosen, made.report, made.context)

@@ -51,5 +51,5 @@ def run(args: argparse.Namespace) -> int:
         if on_gpu or what in ("an op", "a Python call, with stacks"):
             tail = f"   + {extra / 1e3:.2f} us {more}" if more else ""
             print(f"  {what:<28} {cost / 1e3:7.2f} us{tail}")
-    print(f"Stored in {path}; `gapless run` writes it into the traces it records here.")
+    print(f"Stored in {path}; reports on traces of this GPU use it, `gapless run` writes it into them.")
     return 0

@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         step=None,
         device=None,
         rank=None,
+        calibration="none",
         step_marker=None,
         no_cache=True,
         cache_dir=None,

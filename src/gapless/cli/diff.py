@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="what compiling the after side took, to say when it pays off",
     )
+    options.add_calibration(which)
     options.add_output(parser, list(diff_formats.FORMATS))
     options.add_cache(parser)
 
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def compare(before: str, after: str, args: argparse.Namespace) -> DiffView:
     """Read both traces, showing progress, and compare them."""
-    from gapless.cli.reading import load
+    from gapless.cli.reading import calibration_for, load
 
     paths = [_one(before, "BEFORE"), _one(after, "AFTER")]
     if paths == ["-", "-"]:
@@ -86,7 +87,13 @@ def compare(before: str, after: str, args: argparse.Namespace) -> DiffView:
     traces = [load(path, args) for path in paths]
     from gapless import api
 
-    chosen = api.DiffOptions(step_marker=args.step_marker, device=args.device, compile_seconds=args.compile_seconds)
+    before_costs, after_costs = (calibration_for(trace, args) for trace in traces)
+    chosen = api.DiffOptions(
+        step_marker=args.step_marker,
+        device=args.device,
+        compile_seconds=args.compile_seconds,
+        calibrations=(before_costs, after_costs),
+    )
     return api.diff(*traces, options=chosen)
 
 

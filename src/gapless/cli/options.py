@@ -24,6 +24,17 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--device", type=int, metavar="N", help="only GPU N")
     group.add_argument("--rank", type=int, metavar="N", help="this file is rank N (or: only rank N of several files)")
     group.add_argument("--step-marker", type=regex, metavar="REGEX", help="annotations whose names match are the steps")
+    add_calibration(group)
+
+
+def add_calibration(group: argparse._ArgumentGroup) -> None:
+    """Where the recorder's costs come from, for traces that do not carry them."""
+    group.add_argument(
+        "--calibration",
+        metavar="FILE",
+        help="what `gapless calibrate` measured where the trace was recorded (default: kept here for a GPU of this name; "
+        "none: the built-in figures)",
+    )
 
 
 def add_output(parser: argparse.ArgumentParser, formats: list[str]) -> None:

@@ -9,9 +9,11 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from gapless.cli.progress import ReadProgress
+from gapless.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gapless.api import Trace
+    from gapless.model.calibration import Calibration
 
 
 def load(path: str, args: argparse.Namespace) -> Trace:
@@ -41,3 +43,27 @@ def _imports() -> None:
 
     del api
     rules()
+
+
+def calibration_for(trace: Trace, args: argparse.Namespace) -> Calibration | None:
+    """What `gapless calibrate` measured for the machine of this trace: the named file, else what is kept here.
+
+    Raises UsageError where the named file holds no calibration.
+    """
+    from gapless.model import calibration
+
+    if args.calibration == "none":
+        return None
+    if args.calibration is not None:
+        found = calibration.read(Path(args.calibration))
+        if found is None:
+            raise UsageError(
+                f"--calibration {args.calibration}: not a file that `gapless calibrate` wrote; run it where the trace was "
+                "recorded, or leave the flag out"
+            )
+        return found
+    if not trace.meta.devices:
+        return None
+    return calibration.stored_for(
+        calibration.folder(os.environ), trace.meta.devices[0].name, trace.meta.versions.get("torch")
+    )

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 def report_on(source: Source, args: argparse.Namespace) -> ReportView:
     """Read one trace, showing progress, and report on the part that was asked for."""
     from gapless.cli.memory import kept
-    from gapless.cli.reading import load
+    from gapless.cli.reading import calibration_for, load
 
     with kept():
         trace = load(source.path, args)
@@ -67,7 +67,13 @@ def report_on(source: Source, args: argparse.Namespace) -> ReportView:
 
         return api.report(
             trace,
-            options=api.ReportOptions(step_marker=args.step_marker, step=args.step, device=args.device, rank=args.rank),
+            options=api.ReportOptions(
+                step_marker=args.step_marker,
+                step=args.step,
+                device=args.device,
+                rank=args.rank,
+                calibration=calibration_for(trace, args),
+            ),
         )
 
 

@@ -175,8 +175,23 @@ def folder(environ: Mapping[str, str]) -> Path:
 
 def load(where: Path, machine: str, torch: str) -> Calibration | None:
     """The stored calibration of this machine and torch version, or None where there is none that can be read."""
+    return read(where / file_name(machine, torch))
+
+
+def stored_for(where: Path, machine: str, torch: str | None = None) -> Calibration | None:
+    """The calibration kept for a machine that a trace names: of this torch version, or the newest if it is not known."""
+    if torch is not None:
+        return load(where, machine, torch)
+    prefix = file_name(machine, "").removesuffix(".json")
+    kept = [(path.stat().st_mtime, path) for path in where.glob(f"{prefix}*.json")]
+    found = read(max(kept)[1]) if kept else None
+    return found if found is not None and found.machine == machine else None
+
+
+def read(path: Path) -> Calibration | None:
+    """One stored calibration, or None where the file is none that can be read."""
     try:
-        data = json.loads((where / file_name(machine, torch)).read_text("utf-8"))
+        data = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:

@@ -13,7 +13,7 @@ from typing import Literal
 
 DType = Literal["i64", "i32", "u32", "u64", "f32", "f64", "bool", "str", "enum"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Version of the stored tables; a cache written with another version is rebuilt."""
 
 

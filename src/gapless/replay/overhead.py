@@ -255,18 +255,16 @@ SPACING_NS, RETURN_NS, DELAY_NS, QUEUED_AHEAD_NS = 1_200.0, 3_100.0, 2_200.0, 5_
 before the previous kernel did was queued for certain."""
 
 
-def costs_for(s: Study) -> Costs:
-    """The recorder's costs for a trace: those its own metadata measured where present, else the H200's.
+def costs_for(s: Study, stored: Calibration | None = None) -> Costs:
+    """The recorder's costs for a trace: those its own metadata measured where present, else `stored` (a measurement of
+    the machine it comes from), else the H200's.
 
     A calibration measures operators, frames and graph nodes directly; they scale the fitted costs by the ratio to the
     default machine's.
     """
-    data = (s.raw.meta.recorder or {}).get("calibration")
-    base = Costs()
-    if not isinstance(data, dict):
-        return base
-    here, there = Calibration.from_json(data), Calibration()
-    if not here.measured:
+    base, there = Costs(), Calibration()
+    here = own_calibration(s) or stored
+    if here is None or not here.measured:
         return base
     op, call = _ratio(here.op_ns, there.op_ns), _ratio(here.call_ns, there.call_ns)
     return replace(
@@ -282,6 +280,13 @@ def costs_for(s: Study) -> Costs:
         frame=max(here.frame_ns, 0.0),
         graph_node=max(here.graph_node_ns, 0.0),
     )
+
+
+def own_calibration(s: Study) -> Calibration | None:
+    """What the trace's own metadata measured of the recorder's costs."""
+    data = (s.raw.meta.recorder or {}).get("calibration")
+    found = Calibration.from_json(data) if isinstance(data, dict) else None
+    return found if found is not None and found.measured else None
 
 
 def _ratio(measured: float, default: float) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 
 from gapless.analyses.study import Study
 from gapless.analyses.trust import launches_block
+from gapless.model.calibration import Calibration
 from gapless.replay.engine import Machine, Run, run
 from gapless.replay.order import impossible_order
 from gapless.replay.overhead import (
@@ -79,8 +80,9 @@ class Prediction:
         return self.unprofiled_ms / (1 + spread), self.unprofiled_ms * (1 + spread)
 
 
-def predict(s: Study) -> Prediction:
-    """Build, check and run the program of a studied trace."""
+def predict(s: Study, calibration: Calibration | None = None) -> Prediction:
+    """Build, check and run the program of a studied trace. `calibration`: what recording costs on its machine, for a
+    trace that does not carry it."""
     machine = machine_of(s)
     impossible = impossible_order(s)
     if impossible:
@@ -89,7 +91,7 @@ def predict(s: Study) -> Prediction:
     if program is None:
         return _nothing("no host thread is recorded, so there is no program to replay", machine)
     counts, scale = count_events(s, program), host_scale(s, program)
-    costs = costs_for(s)
+    costs = costs_for(s, calibration)
     clean = without_profiler(program, counts, costs, recording_scale(scale))
     check = self_check(s, machine)
     recorded, unprofiled = run(program, machine), run(clean, machine)

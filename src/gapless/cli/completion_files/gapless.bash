@@ -13,11 +13,13 @@ _gapless() {
             "report --device") words="" ;;
             "report --rank") words="" ;;
             "report --step-marker") words="" ;;
+            "report --calibration") words="" ;;
             "report --cache-dir") words="" ;;
             "diff --fail-on") words="" ;;
             "diff --step-marker") words="" ;;
             "diff --device") words="" ;;
             "diff --compile-seconds") words="" ;;
+            "diff --calibration") words="" ;;
             "diff --format") words="text json markdown html" ;;
             "diff -o" | "diff --output") words="" ;;
             "diff --color") words="auto always never" ;;
@@ -31,12 +33,14 @@ _gapless() {
             "view --device") words="" ;;
             "view --rank") words="" ;;
             "view --step-marker") words="" ;;
+            "view --calibration") words="" ;;
             "view --cache-dir") words="" ;;
             "export --perfetto") words="" ;;
             "export --step") words="" ;;
             "export --device") words="" ;;
             "export --rank") words="" ;;
             "export --step-marker") words="" ;;
+            "export --calibration") words="" ;;
             "export --cache-dir") words="" ;;
             "query --limit") words="" ;;
             "query --format") words="table csv json parquet" ;;
@@ -70,11 +74,11 @@ _gapless() {
             "calibrate --format") words="text json" ;;
             "calibrate --seconds") words="" ;;
             *) case "$verb $cur" in
-                "report -"*) words="-h --help --full --format -o --output --color --step --device --rank --step-marker --no-cache --cache-dir" ;;
-                "diff -"*) words="-h --help --full --fail-on --step-marker --device --compile-seconds --format -o --output --color --no-cache --cache-dir" ;;
+                "report -"*) words="-h --help --full --format -o --output --color --step --device --rank --step-marker --calibration --no-cache --cache-dir" ;;
+                "diff -"*) words="-h --help --full --fail-on --step-marker --device --compile-seconds --calibration --format -o --output --color --no-cache --cache-dir" ;;
                 "info -"*) words="-h --help --format -o --output --color --no-cache --cache-dir" ;;
-                "view -"*) words="-h --help --full --perfetto --viewer --no-open --step --device --rank --step-marker --no-cache --cache-dir" ;;
-                "export -"*) words="-h --help --perfetto --step --device --rank --step-marker --no-cache --cache-dir" ;;
+                "view -"*) words="-h --help --full --perfetto --viewer --no-open --step --device --rank --step-marker --calibration --no-cache --cache-dir" ;;
+                "export -"*) words="-h --help --perfetto --step --device --rank --step-marker --calibration --no-cache --cache-dir" ;;
                 "query -"*) words="-h --help --tables --limit --format -o --output --color --no-cache --cache-dir" ;;
                 "explain -"*) words="-h --help --color" ;;
                 "demo -"*) words="-h --help --full --color" ;;
