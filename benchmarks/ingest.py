@@ -41,6 +41,7 @@ ALONE = WARM + READ.format(work="ingest.read(sys.argv[1], fork=False)")
 PAIR = WARM + READ.format(work="ingest.read(sys.argv[1])")
 CACHED = WARM + READ.format(work="store.load(sys.argv[1], cache_dir=Path(sys.argv[2]))")
 TIMES = re.compile(r'"ts": ([0-9.]+)')
+IDS = re.compile(r'"(correlation|Python id|Python parent id)": ([0-9]+)')
 
 
 @dataclass
@@ -83,9 +84,12 @@ def best(costs: list[Cost]) -> Cost:
     return Cost(min(c.process for c in costs), min(c.inside for c in costs), max(c.bytes for c in costs))
 
 
-def moved(events: str, shift_us: int) -> str:
-    """The events, so much later."""
-    return TIMES.sub(lambda found: f'"ts": {float(found[1]) + shift_us:.3f}', events) if shift_us else events
+def moved(events: str, copy: int, window_us: int) -> str:
+    """The events, so many windows later, with ids of their own."""
+    if copy == 0:
+        return events
+    later = TIMES.sub(lambda found: f'"ts": {float(found[1]) + copy * window_us:.3f}', events)
+    return IDS.sub(lambda found: f'"{found[1]}": {int(found[2]) + copy * 10_000_000}', later)
 
 
 def shifted(trace: Path, megabytes: int, target: Path) -> int:
@@ -103,7 +107,7 @@ def shifted(trace: Path, megabytes: int, target: Path) -> int:
     with target.open("w") as file:
         size += file.write(text[:begin])
         for copy in range(max(1, round(wanted / len(events)))):
-            size += file.write(("," if copy else "") + moved(events, copy * window))
+            size += file.write(("," if copy else "") + moved(events, copy, window))
         size += file.write(text[last:])
     return size
 

@@ -1,10 +1,12 @@
 """How fast and how large is `gapless report`? Ratios of whole processes, measured in turns in one run.
 
-    python benchmarks/report_speed.py [TRACE] [--rounds 3] [--copies 1] [--hta]
+    python benchmarks/report_speed.py [TRACE] [--rounds 3] [--linear 10,160,640] [--hta]
 
 Compares with the least that anybody can do (unpack with isal, parse with pysimdjson), with a second read through the
 cache, and with `--hta` with HolisticTraceAnalysis 0.5.0 merely loading the file (installed into a folder of its own).
-`--copies N` makes a file N times as large out of shifted copies of the trace, to see whether cost stays linear.
+A ratio is the median of those of the rounds. `CPU` is user and system time of the process and its workers: on a
+machine that does other things too it says more than the clock. `--linear` reports on files of so many MB of JSON, made
+of copies of the trace shifted in time, to see whether cost stays linear.
 Memory is the proportional set size of the process and its children, looked at every 20 ms.
 """
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
+import os
 import statistics
 import subprocess
 import sys
@@ -21,6 +23,8 @@ import time
 import venv
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from ingest import memory, shifted
 
 ROOT = Path(__file__).resolve().parents[1]
 BIG = ROOT.parent / "shared" / "traces" / "h200" / "big.json.gz"
@@ -42,66 +46,44 @@ TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="")
 
 @dataclass
 class Runs:
-    """What one kind of process took."""
+    """What one kind of process took, round by round."""
 
     seconds: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
     bytes: list[int] = field(default_factory=list)
 
-    def line(self, name: str, unit_s: float, raw_bytes: int) -> str:
+    def line(self, name: str, least: Runs, raw_bytes: int) -> str:
         """One row of the table."""
-        took, held = statistics.median(self.seconds), max(self.bytes)
-        return f"{name:<34}{took:8.2f} s{took / unit_s:8.2f}{held / 1e6:10.0f} MB{held / raw_bytes:8.2f}"
+        took, cpu = statistics.median(self.seconds), statistics.median(self.cpu)
+        ratio = statistics.median(a / b for a, b in zip(self.seconds, least.seconds, strict=False))
+        of_cpu = statistics.median(a / b for a, b in zip(self.cpu, least.cpu, strict=False))
+        held = max(self.bytes)
+        return (
+            f"{name:<30}{took:7.2f} s{ratio:7.2f}{cpu:9.2f} s{of_cpu:7.2f}{held / 1e6:9.0f} MB{held / raw_bytes:7.2f}"
+        )
 
 
-def pss_bytes(pid: int) -> int:
-    """Proportional set size of a process and its descendants; 0 for what is gone."""
-    total = 0
-    try:
-        for row in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if row.startswith("Pss:"):
-                total += int(row.split()[1]) * 1024
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return total
-    return total + sum(pss_bytes(int(child)) for child in children)
-
-
-def run(runs: Runs, *command: str | Path) -> None:
-    """Run one process to its end and note what it took."""
+def run(runs: Runs, *command: str | Path, watch: bool = False) -> None:
+    """Run one process to its end and note what it took: its memory if it is watched, which slows it, else its time."""
     start = time.perf_counter()
     process = subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL)
     peak = 0
-    while process.poll() is None:
-        peak = max(peak, pss_bytes(process.pid))
+    pid = 0
+    while watch and not pid:
+        peak = max(peak, memory(process.pid))
         time.sleep(0.02)
+        pid, status, used = os.wait4(process.pid, os.WNOHANG)
+    if not watch:
+        pid, status, used = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{command[0]} failed with {process.returncode}")
-    runs.seconds.append(time.perf_counter() - start)
-    runs.bytes.append(peak)
-
-
-def copies(trace: Path, times: int, folder: Path) -> tuple[Path, int]:
-    """The trace `times` over, each copy after the one before it, gzipped; and its size as JSON text."""
-    raw = gzip.decompress(trace.read_bytes()) if trace.suffix == ".gz" else trace.read_bytes()
-    if times == 1:
-        return trace, len(raw)
-    document = json.loads(raw)
-    events = document["traceEvents"]
-    stamps = [e["ts"] for e in events if e.get("ph") == "X"]
-    span = max(stamps) - min(stamps) + 1e4
-    target, size = folder / "copies.json.gz", 0
-    with gzip.open(target, "wt", compresslevel=1, encoding="utf-8") as out:
-        head = json.dumps({k: v for k, v in document.items() if k != "traceEvents"})[:-1]
-        size += out.write(head + ', "traceEvents": [\n')
-        for copy in range(times):
-            for i, event in enumerate(events):
-                moved = event | {"ts": event["ts"] + copy * span} if "ts" in event else event
-                args = event.get("args", {})
-                if copy and "correlation" in args:
-                    moved["args"] = args | {"correlation": args["correlation"] + copy * 10_000_000}
-                size += out.write((",\n" if copy or i else "") + json.dumps(moved))
-        size += out.write("\n]}\n")
-    return target, size
+    if watch:
+        runs.bytes.append(peak)
+    else:
+        runs.seconds.append(seconds)
+        runs.cpu.append(used.ru_utime + used.ru_stime)
 
 
 def hta_python() -> Path:
@@ -120,33 +102,45 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trace", nargs="?", type=Path, default=BIG)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--copies", type=int, default=1)
+    parser.add_argument("--linear", default="", help="sizes in MB, such as 10,160,640")
     parser.add_argument("--hta", action="store_true")
     args = parser.parse_args()
     if not args.trace.exists():
         raise SystemExit(f"{args.trace}: not here; name a large trace of your own")
+    data = args.trace.read_bytes()
+    raw_bytes = len(gzip.decompress(data)) if data[:2] == b"\x1f\x8b" else len(data)
+    gapless = [sys.executable, "-m", "gapless", "report", "--format", "json"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        trace, raw_bytes = copies(args.trace, args.copies, folder)
         least, report, again, other = Runs(), Runs(), Runs(), Runs()
-        gapless = [sys.executable, "-m", "gapless", "report", trace, "--format", "json"]
-        run(Runs(), *gapless, "--cache-dir", folder / "cache")
-        for _ in range(args.rounds):
-            run(least, sys.executable, "-c", LEAST, trace)
-            run(report, *gapless, "--no-cache")
-            run(again, *gapless, "--cache-dir", folder / "cache")
+        run(Runs(), *gapless, args.trace, "--cache-dir", folder / "cache")
+        for number in range(args.rounds + 1):
+            watch = number == 0
+            run(least, sys.executable, "-c", LEAST, args.trace, watch=watch)
+            run(report, *gapless, args.trace, "--no-cache", watch=watch)
+            run(again, *gapless, args.trace, "--cache-dir", folder / "cache", watch=watch)
         if args.hta:
-            run(other, hta_python(), "-c", HTA, trace)
-    unit = statistics.median(least.seconds)
-    print(f"{args.trace.name} x {args.copies}: {raw_bytes / 1e6:.0f} MB of JSON; median of {args.rounds} rounds\n")
-    print(f"{'process':<34}{'time':>10}{'ratio':>8}{'peak':>13}{'/ JSON':>8}")
-    print(least.line("isal + pysimdjson, the least", unit, raw_bytes))
-    print(report.line("gapless report --no-cache", unit, raw_bytes))
-    print(again.line("gapless report, second time", unit, raw_bytes))
-    if other.seconds:
-        print(other.line("HTA 0.5.0, loading alone", unit, raw_bytes))
-        faster = other.seconds[0] / statistics.median(report.seconds)
-        print(f"\ngapless reports {faster:.1f} times faster than HTA loads")
+            run(other, hta_python(), "-c", HTA, args.trace)
+            run(other, hta_python(), "-c", HTA, args.trace, watch=True)
+        print(f"{args.trace.name}: {raw_bytes / 1e6:.0f} MB of JSON; median of {args.rounds} rounds\n")
+        print(f"{'process':<30}{'time':>9}{'ratio':>7}{'CPU':>11}{'ratio':>7}{'peak':>12}{'/ JSON':>7}")
+        print(least.line("isal + pysimdjson, the least", least, raw_bytes))
+        print(report.line("gapless report --no-cache", least, raw_bytes))
+        print(again.line("gapless report, second time", least, raw_bytes))
+        if other.seconds:
+            print(other.line("HTA 0.5.0, loading alone", least, raw_bytes))
+            faster = other.seconds[0] / statistics.median(report.seconds)
+            print(f"\ngapless reports {faster:.1f} times faster than HTA loads")
+        for megabytes in [int(size) for size in args.linear.split(",") if size]:
+            size = shifted(args.trace, megabytes, folder / "copies.json")
+            one = Runs()
+            run(one, *gapless, folder / "copies.json", "--no-cache")
+            run(one, *gapless, folder / "copies.json", "--no-cache", watch=True)
+            print(
+                f"{size / 1e6:6.0f} MB: {one.seconds[0]:7.2f} s, CPU {one.cpu[0]:7.2f} s or "
+                f"{one.cpu[0] / size * 1e9:5.1f} ms a MB, peak {one.bytes[0] / size:5.2f} of the JSON",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from gapless.cli import registry
 from gapless.model.errors import GaplessError
@@ -13,6 +15,21 @@ from gapless.model.errors import GaplessError
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; errors are one line on stderr, a traceback only with `--debug`."""
     words = list(sys.argv[1:] if argv is None else argv)
+    code = _guarded(words)
+    if argv is None and registry.asked_verb(words) == "report" and sys.getprofile() is None:
+        _leave(code)
+    return code
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process at once: Python would first free a report's tables one by one, a tenth of the whole time."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def _guarded(words: list[str]) -> int:
     try:
         return _flushed(_run(words))
     except GaplessError as error:
