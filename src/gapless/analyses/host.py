@@ -64,7 +64,8 @@ def host_forest(raw: RawTrace) -> HostForest:
     row = np.concatenate([np.arange(ops.height), np.arange(frames.height), np.arange(calls.height)]).astype(np.int64)
     thread = _joined("thread", ops, frames, calls)
     start = _joined("start_ns", ops, frames, calls)
-    dur = np.concatenate([as_ns(ops["dur_ns"]), _frame_durations(frames), as_ns(calls["dur_ns"])])
+    framed = _frame_durations(frames)
+    dur = np.concatenate([_crossed_markers(ops, frames, framed), framed, as_ns(calls["dur_ns"])])
     order = _outside_in(thread, start, dur, source)
     source, row, thread, start = source[order], row[order], thread[order], start[order]
     end = start + dur[order]
@@ -91,6 +92,26 @@ def _outside_in(thread: Int, start: Int, dur: Int, source: Int) -> Int:
 
 def _joined(column: str, *frames: pl.DataFrame) -> Int:
     return np.concatenate([as_ns(f[column].to_numpy()) for f in frames])
+
+
+def _crossed_markers(ops: pl.DataFrame, frames: pl.DataFrame, framed: Int) -> Int:
+    """Durations of ops; 0 for a step's marker that ends inside a Python frame which began within it.
+
+    Where a recorder puts the boundary of steps inside a function (after `optimizer.step()`, say), the function's frame
+    crosses it. Cut there, the frame would lose what it ran afterwards; a marker loses nothing by containing nothing.
+    """
+    dur = as_ns(ops["dur_ns"].to_numpy())
+    if frames.height == 0:
+        return dur
+    dur = dur.copy()
+    start, thread = as_ns(frames["start_ns"].to_numpy()), as_ns(frames["thread"].to_numpy())
+    op_start, op_thread = as_ns(ops["start_ns"].to_numpy()), as_ns(ops["thread"].to_numpy())
+    for row in np.flatnonzero(matches(ops["name"], lambda name: name.startswith("ProfilerStep#"))).tolist():
+        low, high = op_start[row], op_start[row] + dur[row]
+        crossing = (thread == op_thread[row]) & (start > low) & (start < high) & (start + framed > high)
+        if crossing.any():
+            dur[row] = 0
+    return dur
 
 
 def _frame_durations(frames: pl.DataFrame) -> Int:

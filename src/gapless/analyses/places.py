@@ -31,6 +31,7 @@ _LIBRARY = (
     "lightning/",
     "<",
 )
+_INSTALLED = ("site-packages", "dist-packages", "gapless/runtime/", "gapless\\runtime\\")
 _STANDARD = (
     "threading.py", "contextlib.py", "runpy.py", "queue.py", "selectors.py", "functools.py", "concurrent/", "asyncio/",
     "multiprocessing/", "importlib/", "logging/", "json/", "_bootstrap", "random.py", "weakref.py", "abc.py", "typing.py",
@@ -71,7 +72,7 @@ def is_user_frame(name: str) -> bool:
     if found is None:
         return False
     file = found["file"]
-    return not (file.startswith(_LIBRARY + _STANDARD) or "site-packages" in file or "dist-packages" in file)
+    return not (file.startswith(_LIBRARY + _STANDARD) or any(part in file for part in _INSTALLED))
 
 
 def find_places(raw: RawTrace, links: Links) -> Places:
