@@ -44,8 +44,8 @@ NEEDED = {
 Loop = Callable[[], object]
 
 
-def measure(seconds: float = 15.0) -> Calibration:
-    """Run the loops for about `seconds` (at least two rounds) and derive the costs."""
+def measure(seconds: float = 10.0) -> Calibration:
+    """Run the loops for about `seconds` (at least three rounds) and derive the costs."""
     kind = _initialised()
     loops = _loops(kind)
     _warm(loops, kind)
