@@ -11,7 +11,8 @@ faster kernels change nothing.
 Inference: every stretch of launches that a CUDA graph could hold (no wait, no allocation, no data loading, no long Python
 inside) is replaced by one graph launch: 20 us on the host, 0.25 us a kernel on the GPU. Cautious: `torch.compile` without
 graphs, which leaves half of the dispatch. Training: graphs of a whole step are rarely possible, so half of the dispatch
-is the expectation, a quarter the cautious and a graph the hopeful one. What is bound by the GPU stays bound by it.
+is the expectation, a quarter the cautious and a graph the hopeful one. Hopeful for inference: compiled code needs none of
+the waits between the launches, so that one graph holds them all. What is bound by the GPU stays bound by it.
 
 ## When it may be wrong
 Shapes that change every step, data-dependent control flow, and code that allocates outside PyTorch's pool cannot be
@@ -38,8 +39,8 @@ CODE = KIND = "launch-bound"
 HOST_OVER_GPU = 1.15
 """Host work must exceed GPU work by this much: below it the verdict flips with the noise of host times."""
 MIN_LAUNCHES = 3
-MIN_SHARE = 0.25
-"""A graph for less than a quarter of the launches is not worth capturing; waits that cut the step finer must go first."""
+MIN_SHARE, MIN_RUN = 0.25, 32
+"""A graph is worth capturing for a quarter of the launches or for so many; waits that cut the step finer must go first."""
 GRAPH_HOST_NS, GRAPH_NODE_NS = 20_000.0, 250.0
 
 FIX = """\
@@ -74,6 +75,7 @@ def check(c: Context) -> Outcome:
     if not stretches:
         return Clean()
     training = bool((c.s.states.cause_of_row[np.maximum(program.piece_row, 0)] == int(Cause.AUTOGRAD)).any())
+    whole = _capturable(c, through_waits=True)
     held = sum(n for _, _, n in stretches)
     longest = np.sort(as_ns(np.rint(program.act_ns)))
     rows = c.outermost(np.flatnonzero((c.s.links.forest.source == OP) & c.counted_rows))
@@ -90,16 +92,16 @@ def check(c: Context) -> Outcome:
         "Changing shapes, data-dependent branches and waits inside the step forbid a CUDA graph; then only part is won.",
         FIX,
         cautious=lambda p: _dispatch_cut(c, p, 0.25 if training else 0.5),
-        hopeful=lambda p: _captured(p, stretches),
+        hopeful=lambda p: _captured(p, stretches if training else whole),
         assumptions=["a graph launch takes 20 us of host time and 0.25 us of GPU time a kernel (H200)",
-                     "compilation without graphs halves the dispatch"],
+                     "compilation without graphs halves the dispatch; at best it leaves no wait between the launches"],
     )  # fmt: skip
 
 
-def _capturable(c: Context) -> list[tuple[int, int, int]]:
+def _capturable(c: Context, *, through_waits: bool = False) -> list[tuple[int, int, int]]:
     """Stretches (start, end, launches) between waits, allocations, loading and stalls with enough launches."""
     program = c.program
-    breaks = program.item_start[program.item_wait != NONE].tolist()
+    breaks = [] if through_waits else program.item_start[program.item_wait != NONE].tolist()
     long = stalls(c, 100_000.0)
     breaks += long.start.tolist()
     cause = np.where(
@@ -113,7 +115,7 @@ def _capturable(c: Context) -> list[tuple[int, int, int]]:
     found = []
     for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         inside = launching[(launching > low) & (launching < high)]
-        if inside.size >= max(MIN_LAUNCHES, MIN_SHARE * launching.size):
+        if inside.size >= max(MIN_LAUNCHES, min(MIN_SHARE * launching.size, MIN_RUN)):
             last = int(np.searchsorted(program.item_start, inside[-1]))
             stop = int(inside[-1]) + int(durations[int(program.item_call[last])])
             first = _first_op(c, low, int(inside[0]))
