@@ -17,6 +17,8 @@ _HOMES = {
     "report": "gapless.api",
     "diff": "gapless.api",
     "profile": "gapless.runtime.recorder.inline",
+    "trainer_callback": "gapless.runtime.recorder.integrations",
+    "lightning_callback": "gapless.runtime.recorder.integrations",
     "measure": "gapless.runtime.timing",
     "compare": "gapless.runtime.timing",
     "watch_syncs": "gapless.runtime.syncs",

@@ -1,9 +1,7 @@
 """How does a Hugging Face `Trainer` or a Lightning `Trainer` record a window? As a callback, each made on demand.
 
-    from gapless.runtime.recorder.integrations import lightning_callback, trainer_callback
-
-    trainer = transformers.Trainer(..., callbacks=[trainer_callback("traces/")])
-    trainer = lightning.Trainer(..., callbacks=[lightning_callback("traces/")])
+    trainer = transformers.Trainer(..., callbacks=[gapless.trainer_callback("traces/")])
+    trainer = lightning.Trainer(..., callbacks=[gapless.lightning_callback("traces/")])
 
 `gapless run` needs neither: it finds the steps by itself.
 """
