@@ -71,3 +71,50 @@ def test_only_a_plain_file_name_is_followed(tmp_path: Path, name: object) -> Non
     assert trace.stacks is None
     if name != ".":
         assert stack_file_name(trace.raw) is None
+
+
+BREAKS = Path(__file__).resolve().parents[1] / "data" / "pairs" / "stacks" / "explicit_breaks.before.json.gz"
+
+
+@pytest.mark.parametrize("name", ["plain.stack.json.gz", "plain.stack.json"])
+def test_a_window_with_stacks_is_found_by_its_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "plain.json.gz"
+    path.write_bytes(TIMING.read_bytes())
+    raw = STACK.read_bytes()
+    (tmp_path / name).write_bytes(raw if name.endswith(".gz") else gzip.decompress(raw))
+    report = gapless.report(gapless.load(path)).report
+    assert (report.findings[0].where.file, report.findings[0].where.line) == ("record.py", 92)
+    (check,) = [check for check in report.trust if check.check == "stacks"]
+    assert check.status == "ok"
+    assert name in check.detail
+
+
+def test_a_trace_with_stacks_needs_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "x.json.gz"
+    path.write_bytes(STACK.read_bytes())
+    (tmp_path / "x.stack.json.gz").write_bytes(STACK.read_bytes())
+    assert gapless.load(path).stacks is None
+
+
+def test_a_window_of_another_program_is_said_and_not_used(tmp_path: Path) -> None:
+    path = tmp_path / "x.json.gz"
+    path.write_bytes(TIMING.read_bytes())
+    (tmp_path / "x.stack.json.gz").write_bytes(BREAKS.with_name("explicit_breaks.before.stack.json.gz").read_bytes())
+    report = gapless.report(gapless.load(path)).report
+    (check,) = [check for check in report.trust if check.check == "stacks"]
+    assert check.status == "note"
+    assert "another program" in check.detail
+    assert report.findings == gapless.report(gapless.load(TIMING, stacks=tmp_path / "none.json")).report.findings
+
+
+def test_frames_beside_the_trace_show_that_dynamo_gave_up() -> None:
+    report = gapless.report(gapless.load(BREAKS)).report
+    best = report.findings[0]
+    assert best.code == "graph-break"
+    assert (best.where.file, best.where.line) == ("more.py", 90)
+    assert any("graph_break() is called 10 times a step" in line for line in best.evidence)
+    assert best.gain is not None
+    assert best.gain.speedup > 5
+    alone = gapless.report(gapless.load(BREAKS, stacks=BREAKS.with_name("none.json"))).report
+    assert "graph-break" in [check.code for check in alone.checks.cannot_tell]
+    assert alone.step == report.step

@@ -32,6 +32,15 @@ def test_a_glob_the_same(folder: Path) -> None:
     assert names(expand([f"{folder}/rank*.json*"])) == ["rank1.json", "rank2.json.gz", "rank10.json"]
 
 
+def test_a_window_with_stacks_is_no_rank_of_its_own(folder: Path) -> None:
+    for name in ("rank1.stack.json.gz", "rank2.stack.json", "alone.stack.json"):
+        (folder / name).write_text("{}")
+    wanted = ["alone.stack.json", "rank1.json", "rank2.json.gz", "rank10.json"]
+    assert names(expand([str(folder)])) == wanted
+    assert names(expand([f"{folder}/*.json*"])) == wanted
+    assert names(expand([str(folder / "rank1.stack.json.gz")])) == ["rank1.stack.json.gz"]
+
+
 def test_a_file_whose_name_looks_like_a_glob_is_a_file(tmp_path: Path) -> None:
     odd = tmp_path / "a[1].json"
     odd.write_text("{}")

@@ -4,6 +4,8 @@ Only outermost events of the stepping thread are matched: outermost ops, and cal
 the k-th of its name in its step. It takes the place of the k-th of that name in a step of the window with stacks if
 both steps hold equally many; where they do not, only if all of that name lie in one place there. What lies below an
 outermost event lies where that event does. Anything else keeps the place it has.
+
+A window of another program has few names in the same numbers: with fewer than half of the events matched, none is.
 """
 
 from __future__ import annotations
@@ -18,14 +20,28 @@ from gapless.analyses.study import Study
 from gapless.tables.coding import categories, codes
 from gapless.tables.intervals import Int, as_ns
 
+ENOUGH = 0.5
+"""Share of outermost events that must be found in the window with stacks for it to be one of the same program."""
+
 
 @dataclass(frozen=True, slots=True)
 class Borrowed:
-    """Places with those of the window with stacks; `matched` of `outermost` events in steps found theirs."""
+    """Places with those of the window with stacks; `matched` of `outermost` events in steps found theirs.
+
+    `row`: for each forest row, the row in `other`'s forest of the event that stands there for its outermost event; -1
+    for none. All are -1, and `places` as they were, where too few were matched for `other` to be the same program.
+    """
 
     places: Places
     matched: int
     outermost: int
+    row: Int
+    other: Study
+
+    @property
+    def used(self) -> bool:
+        """Is `other` a window of the same program?"""
+        return self.matched > 0 and self.matched >= ENOUGH * self.outermost
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +60,19 @@ def borrow_places(s: Study, places: Places, other: Study, other_places: Places) 
     known_there = _by_name(there, other_places)
     anchor = _anchors(s, places)
     taken = np.full(anchor.size, -1, dtype=np.int64)
-    for row, found in zip(here.row.tolist(), _looked_up(here, known_there), strict=True):
-        taken[row] = found
+    taken[here.row] = _looked_up(here, known_there, other_places)
     matched = int((taken[here.row] >= 0).sum())
-    if matched == 0:
-        return Borrowed(places, 0, here.row.size)
-    from_there = np.where(anchor >= 0, taken[np.maximum(anchor, 0)], -1)
+    row = as_ns(np.where(anchor >= 0, taken[np.maximum(anchor, 0)], -1))
+    found = Borrowed(places, matched, here.row.size, row, other)
+    if not found.used:
+        return replace(found, row=as_ns(np.full(row.size, -1)))
+    from_there = np.where(row >= 0, other_places.key[np.maximum(row, 0)], -1)
     width = len(other_places.known) + 1
     distinct, key = np.unique(places.key * width + from_there + 1, return_inverse=True)
     known = tuple(
         _merged(places.known[int(value) // width], other_places, int(value) % width - 1) for value in distinct
     )
-    return Borrowed(replace(places, key=as_ns(key.reshape(-1)), known=known), matched, here.row.size)
+    return replace(found, places=replace(places, key=as_ns(key.reshape(-1)), known=known))
 
 
 def _merged(own: Place, other: Places, key: int) -> Place:
@@ -92,36 +109,36 @@ def _outermost(s: Study, places: Places) -> _Outermost:
 
 
 def _by_name(events: _Outermost, places: Places) -> dict[str, list[list[int]]]:
-    """Name -> for each step that holds it, the keys of its places in order; -1 for a place without a file."""
+    """Name -> for each step that holds it, its rows in order; -1 for one whose place has no file."""
     found: dict[str, dict[int, list[int]]] = {}
     usable = np.array([place.file is not None for place in places.known])
-    key = places.key[events.row]
-    key = np.where(usable[key], key, -1) if key.size else key
-    for name, step, at in zip(events.name.tolist(), events.step.tolist(), key.tolist(), strict=True):
+    row = events.row
+    row = np.where(usable[places.key[row]], row, -1) if row.size else row
+    for name, step, at in zip(events.name.tolist(), events.step.tolist(), row.tolist(), strict=True):
         found.setdefault(events.names[name], {}).setdefault(step, []).append(at)
     return {name: list(steps.values()) for name, steps in found.items()}
 
 
-def _looked_up(events: _Outermost, known: dict[str, list[list[int]]]) -> list[int]:
-    """For each event the key of its place in the other window, or -1."""
+def _looked_up(events: _Outermost, known: dict[str, list[list[int]]], there: Places) -> list[int]:
+    """For each event the row that stands for it in the other window, or -1."""
     group = list(zip(events.name.tolist(), events.step.tolist(), strict=True))
     count: dict[tuple[int, int], int] = {}
     for pair in group:
         count[pair] = count.get(pair, 0) + 1
-    chosen = {pair: _listed(known.get(events.names[pair[0]], []), total) for pair, total in count.items()}
+    chosen = {pair: _listed(known.get(events.names[pair[0]], []), total, there) for pair, total in count.items()}
     seen: dict[tuple[int, int], int] = {}
     result = []
     for pair in group:
         k = seen[pair] = seen.get(pair, -1) + 1
-        keys = chosen[pair]
-        result.append(keys[k] if len(keys) > k else keys[0] if len(keys) == 1 else -1)
+        rows = chosen[pair]
+        result.append(rows[k] if len(rows) > k else rows[0] if len(rows) == 1 else -1)
     return result
 
 
-def _listed(steps: list[list[int]], total: int) -> list[int]:
-    """The keys of a step with as many events, else the one place that all share, else nothing."""
-    for keys in reversed(steps):
-        if len(keys) == total:
-            return keys
-    distinct = {key for keys in steps for key in keys}
-    return list(distinct) if len(distinct) == 1 else []
+def _listed(steps: list[list[int]], total: int, places: Places) -> list[int]:
+    """The rows of a step with as many events, else one row of the place that all share, else nothing."""
+    for rows in reversed(steps):
+        if len(rows) == total:
+            return rows
+    distinct = {int(places.key[row]) if row >= 0 else -1: row for rows in steps for row in rows}
+    return list(distinct.values()) if len(distinct) == 1 else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,14 +65,15 @@ def assemble(s: Study, stacks: Study | None = None, calibration: Calibration | N
     if stacks is not None:
         borrowed = borrow_places(s, places, stacks, find_places(stacks.raw, stacks.links))
         places = borrowed.places
-    context = Context(s, prediction, places)
+    beside = borrowed if borrowed is not None and borrowed.used else None
+    context = Context(s, prediction, places, stacks=beside)
     judged = judge(context)
     sites = sync_sites(s, places)
     report = Report(
         tool={"name": "gapless", "version": gapless.__version__},
         trace=_trace(s),
         trust=[
-            *trust_checks(s, stacks_beside=borrowed is not None and borrowed.matched > 0),
+            *trust_checks(s, stacks_beside=beside is not None),
             *_replay_trust(s, prediction),
             *_stack_trust(s, borrowed),
             *_calibration_trust(s, prediction, calibration),
@@ -164,12 +166,15 @@ def _calibration_trust(s: Study, p: Prediction, stored: Calibration | None) -> l
 
 
 def _stack_trust(s: Study, borrowed: Borrowed | None) -> list[TrustCheck]:
-    name = stack_file_name(s.raw)
-    if name is None:
-        return []
     if borrowed is None:
-        return [TrustCheck("stacks", "note", f"{name} is not beside this file or not readable: no file and line")]
+        name = stack_file_name(s.raw)
+        text = f"{name} is not beside this file or not readable: no file and line"
+        return [] if name is None else [TrustCheck("stacks", "note", text)]
+    name = Path(borrowed.other.raw.meta.path).name
     share = borrowed.matched / max(borrowed.outermost, 1)
+    if not borrowed.used:
+        text = f"{name} is not used: only {share:.0%} of the main thread's ops are found in it, so it is of another program"
+        return [TrustCheck("stacks", "note", text)]
     return [TrustCheck("stacks", "ok", f"file and line come from {name}, for {share:.0%} of the main thread's ops")]
 
 

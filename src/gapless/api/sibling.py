@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gapless.ingest.raw import RawTrace
+from gapless.model.stack_names import stack_names
 
 
 def stack_file_name(raw: RawTrace) -> str | None:
@@ -17,9 +18,13 @@ def stack_file_name(raw: RawTrace) -> str | None:
 
 
 def stack_file(raw: RawTrace, source: object) -> Path | None:
-    """The window with stacks beside the trace read from `source`; None where there is none on this disk."""
-    name = stack_file_name(raw)
-    if name is None or not isinstance(source, (str, Path)):
+    """The window with stacks beside the trace read from `source`; None where there is none on this disk.
+
+    It is the file that the trace names, else `x.stack.json[.gz]` beside `x.json[.gz]`. A trace that has stacks needs none.
+    """
+    if raw.frames.height or not isinstance(source, (str, Path)):
         return None
-    path = Path(source).with_name(name)
-    return path if path.is_file() else None
+    own = stack_file_name(raw)
+    path = Path(source)
+    beside = (path.with_name(name) for name in ([own] if own else stack_names(path.name)))
+    return next((file for file in beside if file.is_file()), None)

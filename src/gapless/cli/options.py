@@ -25,6 +25,12 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--rank", type=int, metavar="N", help="this file is rank N (or: only rank N of several files)")
     group.add_argument("--step-marker", type=regex, metavar="REGEX", help="annotations whose names match are the steps")
     add_calibration(group)
+    group.add_argument(
+        "--stacks",
+        metavar="FILE",
+        help="a window of the same program with stacks, for file and line (default: x.stack.json.gz beside x.json.gz; "
+        "none: no such window)",
+    )
 
 
 def add_calibration(group: argparse._ArgumentGroup) -> None:

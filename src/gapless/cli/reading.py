@@ -13,6 +13,7 @@ from gapless.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gapless.api import Trace
+    from gapless.ingest.raw import RawTrace
     from gapless.model.calibration import Calibration
 
 
@@ -30,11 +31,31 @@ def load(path: str, args: argparse.Namespace) -> Trace:
     from functools import partial
 
     from gapless.api import Trace
+
+    beside = _stacks(raw, path, getattr(args, "stacks", None))
+    where = None if args.no_cache else folder
+    read = None if beside is None else partial(store.load, beside, cache_dir=where)
+    if read is not None and getattr(args, "stacks", None) is not None and read().frames.height == 0:
+        raise UsageError(f"--stacks {beside}: it was recorded without stacks; name a trace that has them, or none")
+    return Trace(raw, stacks=read)
+
+
+def _stacks(raw: RawTrace, path: str, given: str | None) -> Path | None:
+    """The window with stacks that was named, else the one beside the trace.
+
+    Raises UsageError for a name that is no file, and for a trace that has stacks of its own.
+    """
     from gapless.api.sibling import stack_file
 
-    beside = stack_file(raw, path)
-    where = None if args.no_cache else folder
-    return Trace(raw, stacks=None if beside is None else partial(store.load, beside, cache_dir=where))
+    if given is None:
+        return stack_file(raw, path)
+    if given == "none":
+        return None
+    if raw.frames.height:
+        raise UsageError(f"--stacks {given}: {path} has stacks of its own, which are used; leave the flag out")
+    if not Path(given).is_file():
+        raise UsageError(f"--stacks {given}: no such file; name the trace that was recorded with stacks, or none")
+    return Path(given)
 
 
 def _imports() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gapless.model.errors import UsageError
+from gapless.model.stack_names import stack_names
 
 SUFFIXES = (".json", ".json.gz")
 
@@ -37,7 +38,8 @@ def _expand_one(word: str) -> list[Source]:
         return [Source(word)]
     path = Path(word)
     if path.is_dir():
-        inside = sorted((str(p) for p in path.iterdir() if p.name.endswith(SUFFIXES) and p.is_file()), key=natural)
+        files = (str(p) for p in path.iterdir() if p.name.endswith(SUFFIXES) and p.is_file())
+        inside = sorted(_without_stack_windows(files), key=natural)
         if not inside:
             raise UsageError(
                 f"{word}: the folder holds no *.json or *.json.gz, so there is no trace to read; name a file"
@@ -47,11 +49,19 @@ def _expand_one(word: str) -> list[Source]:
         return [Source(word)]
     if glob.has_magic(word):
         # Path.glob takes no absolute pattern.
-        matches = sorted((m for m in glob.glob(word, recursive=True) if Path(m).is_file()), key=natural)  # noqa: PTH207
+        files = (m for m in glob.glob(word, recursive=True) if Path(m).is_file())  # noqa: PTH207
+        matches = sorted(_without_stack_windows(files), key=natural)
         if matches:
             return [Source(m, named=len(matches) == 1) for m in matches]
         raise UsageError(f"{word}: no file matches; check the pattern, or name a file")
     raise UsageError(f"{word}: no such file; check the path, or give the folder that holds the traces")
+
+
+def _without_stack_windows(paths: Iterable[str]) -> list[str]:
+    """Those that are not the window with stacks of another one: that is read with its own trace, and is no rank."""
+    every = set(paths)
+    named = {str(Path(path).with_name(name)) for path in every for name in stack_names(Path(path).name)}
+    return [path for path in every if path not in named and str(Path(path)) not in named]
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:

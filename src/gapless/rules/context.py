@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gapless.analyses.blocking import Origin
+from gapless.analyses.borrowed import Borrowed
 from gapless.analyses.host import ANNOTATION, CALL, FRAME, OP
 from gapless.analyses.kernel_names import KernelIdentity, decode
 from gapless.analyses.op_args import OpArgs
@@ -45,12 +46,14 @@ class Thresholds:
 
 @dataclass
 class Context:
-    """One trace for all rules. `s` the study, `p` the prediction, `places` of forest rows."""
+    """One trace for all rules. `s` the study, `p` the prediction, `places` of forest rows; `stacks` the window of the
+    same program that was recorded with stacks, where `s` has none."""
 
     s: Study
     p: Prediction
     places: Places
     thresholds: Thresholds = field(default_factory=Thresholds)
+    stacks: Borrowed | None = None
     _costs: dict[tuple[str, str | None, str | None, str | None], OpCost | None] = field(default_factory=dict)
     _roots: dict[int, Int] = field(default_factory=dict)
 

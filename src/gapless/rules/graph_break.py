@@ -3,7 +3,8 @@
 ## What it does
 Finds compiled regions that run inside one another, which is how Dynamo continues after a graph break; three and more
 regions with a wait for the GPU (an `.item()`) between one and the next and little else; and, with stacks, functions under
-`torch.compile` that ran without any compiled region because Dynamo gave up.
+`torch.compile` that ran without any compiled region because Dynamo gave up. The stacks may lie in a window of their own
+beside the trace (`x.stack.json.gz` beside `x.json.gz`).
 
 ## Why it costs
 Each piece has its own guards, prologue and launches, Python runs in between, and nothing is fused across the cut. A
@@ -23,7 +24,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gapless.analyses.host import FRAME, OP
+from gapless.analyses.borrowed import Borrowed
+from gapless.analyses.host import OP
+from gapless.analyses.study import Study
 from gapless.replay.program import NONE
 from gapless.replay.whatif import inside_items
 from gapless.rules._compiled import (
@@ -37,10 +40,11 @@ from gapless.rules._compiled import (
     stretches,
     waits_between,
 )
-from gapless.rules.context import Context
-from gapless.rules.outcome import Clean, Found, Outcome, Unknown
+from gapless.rules.context import Context, Mask
+from gapless.rules.outcome import Clean, Found, Outcome, SiteCost, Unknown
 from gapless.tables.coding import matches
 from gapless.tables.intervals import Int, as_ns
+from gapless.tables.nesting import topmost
 
 CODE = KIND = "graph-break"
 LEAST_CUT = 3
@@ -67,6 +71,8 @@ def check(c: Context) -> Outcome:
     if rows.size:
         nested = _nested(c, rows)
         return nested if isinstance(nested, Found) else _cut_by_waits(c, rows)
+    if c.s.raw.frames.height == 0 and c.stacks is not None:
+        return _gave_up_beside(c, c.stacks)
     if c.s.raw.frames.height == 0:
         return Unknown(
             "no compiled region in the trace: either nothing is compiled, or Dynamo gave up, which only stacks show",
@@ -88,7 +94,7 @@ def _nested(c: Context, rows: Int) -> Outcome:
     breaks = inner.size / c.step_count
     return _found(
         c, [[(call.start, call.end)] for call in broken] + _backward(c),
-        f"torch.compile's graph breaks {breaks:.0f} time{'s' if breaks > 1.5 else ''} a step", inner,
+        f"torch.compile's graph breaks {breaks:.0f} time{'s' if breaks > 1.5 else ''} a step", c.sites(inner),
         [f"{rows.size / c.step_count:.0f} compiled regions a step, {breaks:.0f} of them continue another after a break",
          *_waits(c, broken)],
     )  # fmt: skip
@@ -128,21 +134,28 @@ def _cut_by_waits(c: Context, rows: Int) -> Outcome:
     return _found(
         c, [[(group[0].start, group[-1].end)] for group in groups],
         f"{count} compiled regions a step are cut apart by {cuts} waits for the GPU",
-        as_ns([call.row for group in groups for call in group]),
+        c.sites(as_ns([call.row for group in groups for call in group])),
         [f"{count} compiled regions a step, with a wait and at most {FEW_OPS} operators between one and the next"],
     )  # fmt: skip
 
 
-def _gave_up(c: Context) -> Outcome:
-    forest = c.s.links.forest
+def _frames(s: Study) -> tuple[Mask, Mask]:
+    """Which forest rows are frames that enter a compiled function, and which call `graph_break()`?"""
+    forest = s.links.forest
     wrapper, cause = np.zeros(forest.source.size, dtype=bool), np.zeros(forest.source.size, dtype=bool)
     wrapper[forest.of_frame] = matches(
-        c.s.raw.frames["name"], lambda n: n.startswith("torch/_dynamo/eval_frame.py") and "compile_wrapper" in n
+        s.raw.frames["name"], lambda n: n.startswith("torch/_dynamo/eval_frame.py") and "compile_wrapper" in n
     )
     cause[forest.of_frame] = matches(
-        c.s.raw.frames["name"], lambda n: n.startswith("torch/_dynamo/") and n.endswith(": graph_break")
+        s.raw.frames["name"], lambda n: n.startswith("torch/_dynamo/") and n.endswith(": graph_break")
     )
-    rows = c.outermost(np.flatnonzero(wrapper & (forest.source == FRAME) & c.counted_rows))
+    return wrapper, cause
+
+
+def _gave_up(c: Context) -> Outcome:
+    forest = c.s.links.forest
+    wrapper, cause = _frames(c.s)
+    rows = c.outermost(np.flatnonzero(wrapper & c.counted_rows))
     if rows.size == 0:
         return Clean()
     base = c.in_base(rows)
@@ -150,21 +163,56 @@ def _gave_up(c: Context) -> Outcome:
     if not launching:
         return Clean()
     explicit = np.flatnonzero(cause & c.counted_rows)
-    text = [
-        f"{rows.size / c.step_count:.0f} calls a step go through torch.compile, but no compiled region ran: Dynamo gave up"
-    ]
-    if explicit.size:
-        text.append(f"torch._dynamo.graph_break() is called {explicit.size / c.step_count:.0f} times a step")
     return _found(
-        c, [[(int(forest.start[r]), int(forest.end[r]))] for r in launching], "torch.compile gave up: the function runs eagerly",
-        explicit if explicit.size else rows, text,
+        c, [[(int(forest.start[r]), int(forest.end[r]))] for r in launching], _GAVE_UP,
+        c.sites(explicit if explicit.size else rows),
+        _what_shows_it(rows.size / c.step_count, explicit.size / c.step_count),
     )  # fmt: skip
 
 
-def _found(c: Context, spans: list[Span], title: str, sites: Int, evidence: list[str]) -> Found:
+_GAVE_UP = "torch.compile gave up: the function runs eagerly"
+
+
+def _what_shows_it(calls: float, breaks: float) -> list[str]:
+    text = [f"{calls:.0f} calls a step go through torch.compile, but no compiled region ran: Dynamo gave up"]
+    return [*text, f"torch._dynamo.graph_break() is called {breaks:.0f} times a step"] if breaks else text
+
+
+def _gave_up_beside(c: Context, beside: Borrowed) -> Outcome:
+    """The same where the frames lie in another window: each of its calls covers the events that stand for its own."""
+    there, forest = beside.other.links.forest, c.s.links.forest
+    wrapper, cause = _frames(beside.other)
+    call = topmost(wrapper, there.parent)
+    rows = c.in_base(np.flatnonzero((forest.source >= OP) & (beside.row >= 0)))
+    rows = rows[call[beside.row[rows]] >= 0]
+    if rows.size == 0:
+        return Clean()
+    calls, steps = np.unique(call[call >= 0]), beside.other.steps
+    step = np.searchsorted(steps.start, there.start[calls], side="right") - 1
+    # Events of one name may stand for those of another step than events of another name do: the k-th call is one call.
+    number = np.arange(calls.size) - np.searchsorted(step, step)
+    of_row = number[np.searchsorted(calls, call[beside.row[rows]])]
+    spans, firsts = [], []
+    for k in np.unique(of_row).tolist():
+        inside = rows[of_row == k]
+        span = int(forest.start[inside].min()), int(forest.end[inside].max())
+        if inside_items(c.program, as_ns([span[0]]), as_ns([span[1]])).any():
+            spans.append([span])
+            firsts.append(int(inside[np.argmin(forest.start[inside])]))
+    if not spans:
+        return Clean()
+    per_step = max(int(np.unique(step).size), 1)
+    lasting = as_ns([end - start for ((start, end),) in spans])
+    return _found(
+        c, spans, _GAVE_UP, c.base_sites(as_ns(firsts), lasting),
+        _what_shows_it(calls.size / per_step, int(cause.sum()) / per_step),
+    )  # fmt: skip
+
+
+def _found(c: Context, spans: list[Span], title: str, sites: list[SiteCost], evidence: list[str]) -> Found:
     return Found(
         title,
-        c.sites(sites),
+        sites,
         as_one_call(c, spans, fuse=True),
         evidence,
         "Code that must run in Python cannot be compiled; it has to move out of the function.",

@@ -14,6 +14,7 @@ _gapless() {
             "report --rank") words="" ;;
             "report --step-marker") words="" ;;
             "report --calibration") words="" ;;
+            "report --stacks") words="" ;;
             "report --cache-dir") words="" ;;
             "diff --fail-on") words="" ;;
             "diff --step-marker") words="" ;;
@@ -34,6 +35,7 @@ _gapless() {
             "view --rank") words="" ;;
             "view --step-marker") words="" ;;
             "view --calibration") words="" ;;
+            "view --stacks") words="" ;;
             "view --cache-dir") words="" ;;
             "export --perfetto") words="" ;;
             "export --step") words="" ;;
@@ -41,6 +43,7 @@ _gapless() {
             "export --rank") words="" ;;
             "export --step-marker") words="" ;;
             "export --calibration") words="" ;;
+            "export --stacks") words="" ;;
             "export --cache-dir") words="" ;;
             "query --limit") words="" ;;
             "query --format") words="table csv json parquet" ;;
@@ -74,11 +77,11 @@ _gapless() {
             "calibrate --format") words="text json" ;;
             "calibrate --seconds") words="" ;;
             *) case "$verb $cur" in
-                "report -"*) words="-h --help --full --format -o --output --color --step --device --rank --step-marker --calibration --no-cache --cache-dir" ;;
+                "report -"*) words="-h --help --full --format -o --output --color --step --device --rank --step-marker --calibration --stacks --no-cache --cache-dir" ;;
                 "diff -"*) words="-h --help --full --fail-on --step-marker --device --compile-seconds --calibration --format -o --output --color --no-cache --cache-dir" ;;
                 "info -"*) words="-h --help --format -o --output --color --no-cache --cache-dir" ;;
-                "view -"*) words="-h --help --full --perfetto --viewer --no-open --step --device --rank --step-marker --calibration --no-cache --cache-dir" ;;
-                "export -"*) words="-h --help --perfetto --step --device --rank --step-marker --calibration --no-cache --cache-dir" ;;
+                "view -"*) words="-h --help --full --perfetto --viewer --no-open --step --device --rank --step-marker --calibration --stacks --no-cache --cache-dir" ;;
+                "export -"*) words="-h --help --perfetto --step --device --rank --step-marker --calibration --stacks --no-cache --cache-dir" ;;
                 "query -"*) words="-h --help --tables --limit --format -o --output --color --no-cache --cache-dir" ;;
                 "explain -"*) words="-h --help --color" ;;
                 "demo -"*) words="-h --help --full --color" ;;

@@ -24,6 +24,7 @@ complete -c gapless -n '__fish_seen_subcommand_from report' -l device -r -d 'onl
 complete -c gapless -n '__fish_seen_subcommand_from report' -l rank -r -d 'this file is rank N (or: only rank N of several files)'
 complete -c gapless -n '__fish_seen_subcommand_from report' -l step-marker -r -d 'annotations whose names match are the steps'
 complete -c gapless -n '__fish_seen_subcommand_from report' -l calibration -r -d 'what `gapless calibrate` measured where the trace was recorded (default: kept here for a GPU of this name; none: the built-in figures)'
+complete -c gapless -n '__fish_seen_subcommand_from report' -l stacks -r -d 'a window of the same program with stacks, for file and line (default: x.stack.json.gz beside x.json.gz; none: no such window)'
 complete -c gapless -n '__fish_seen_subcommand_from report' -l no-cache -d 'read the file itself and keep nothing'
 complete -c gapless -n '__fish_seen_subcommand_from report' -l cache-dir -r -d 'folder of the cache (default: GAPLESS_CACHE_DIR, else the user’s cache)'
 complete -c gapless -n '__fish_seen_subcommand_from diff' -f
@@ -55,6 +56,7 @@ complete -c gapless -n '__fish_seen_subcommand_from view' -l device -r -d 'only 
 complete -c gapless -n '__fish_seen_subcommand_from view' -l rank -r -d 'this file is rank N (or: only rank N of several files)'
 complete -c gapless -n '__fish_seen_subcommand_from view' -l step-marker -r -d 'annotations whose names match are the steps'
 complete -c gapless -n '__fish_seen_subcommand_from view' -l calibration -r -d 'what `gapless calibrate` measured where the trace was recorded (default: kept here for a GPU of this name; none: the built-in figures)'
+complete -c gapless -n '__fish_seen_subcommand_from view' -l stacks -r -d 'a window of the same program with stacks, for file and line (default: x.stack.json.gz beside x.json.gz; none: no such window)'
 complete -c gapless -n '__fish_seen_subcommand_from view' -l no-cache -d 'read the file itself and keep nothing'
 complete -c gapless -n '__fish_seen_subcommand_from view' -l cache-dir -r -d 'folder of the cache (default: GAPLESS_CACHE_DIR, else the user’s cache)'
 complete -c gapless -n '__fish_seen_subcommand_from export' -s h -l help -d 'show this help message and exit'
@@ -64,6 +66,7 @@ complete -c gapless -n '__fish_seen_subcommand_from export' -l device -r -d 'onl
 complete -c gapless -n '__fish_seen_subcommand_from export' -l rank -r -d 'this file is rank N (or: only rank N of several files)'
 complete -c gapless -n '__fish_seen_subcommand_from export' -l step-marker -r -d 'annotations whose names match are the steps'
 complete -c gapless -n '__fish_seen_subcommand_from export' -l calibration -r -d 'what `gapless calibrate` measured where the trace was recorded (default: kept here for a GPU of this name; none: the built-in figures)'
+complete -c gapless -n '__fish_seen_subcommand_from export' -l stacks -r -d 'a window of the same program with stacks, for file and line (default: x.stack.json.gz beside x.json.gz; none: no such window)'
 complete -c gapless -n '__fish_seen_subcommand_from export' -l no-cache -d 'read the file itself and keep nothing'
 complete -c gapless -n '__fish_seen_subcommand_from export' -l cache-dir -r -d 'folder of the cache (default: GAPLESS_CACHE_DIR, else the user’s cache)'
 complete -c gapless -n '__fish_seen_subcommand_from query' -s h -l help -d 'show this help message and exit'

@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from gapless.model.stack_names import stack_names
+
 
 def rank(environ: Mapping[str, str]) -> int:
     """This process' rank by torchrun's, Slurm's or MPI's environment; 0 where there is one process."""
@@ -55,4 +57,4 @@ def reserve(folder: Path, base: str, rank_number: int, when_s: float) -> Path:
 
 def stack_name(path: Path) -> Path:
     """The second window's file beside the first: `x.json.gz` -> `x.stack.json.gz`."""
-    return path.with_name(path.name.removesuffix(".json.gz") + ".stack.json.gz")
+    return path.with_name(stack_names(path.name)[0])
