@@ -1,7 +1,7 @@
 """Does `gapless run` record well on a real GPU? Its baseline against scripts' own times, its cost, and real models.
 
 Usage: python run_h200.py [CASES.py ...] [--only PART ...] [--seconds S]. Writes everything into $OUT and ends with a
-table. CASES.py are files of cases for jobs/case_loop.py. Parts: calibrate, overhead, cases, models, ranks, pairs.
+table. CASES.py are files of cases for jobs/case_loop.py. Parts: calibrate, overhead, cases, neighbours, alternate, models, ranks, pairs.
 Without a GPU all parts run on small sizes, which only shows that the script works.
 """
 
@@ -22,10 +22,17 @@ ROOT = Path(__file__).resolve().parents[2]
 JOBS = ROOT / "benchmarks" / "gpu" / "jobs"
 OUT = Path(os.environ.get("OUT", "out"))
 TRACES = OUT / "run"
-PARTS = ("calibrate", "overhead", "cases", "models", "ranks", "pairs")
+PARTS = ("calibrate", "overhead", "cases", "neighbours", "alternate", "models", "ranks", "pairs")
 BEGAN = time.monotonic()
 WITHOUT_SOURCE = {"matmul64", "matmul4096", "bool_mask", "pointwise_chain", "serial_streams", "queue_full"}
 """Cases in which nothing repeats that could be heard: the script's own function is named instead."""
+ROUGH_MS = {
+    "matmul64": 0.07, "matmul4096": 0.26, "item_sync": 2.0, "layer_sync": 0.7, "bool_mask": 2.2, "pageable_h2d": 7,
+    "dataloader": 50, "pointwise_chain": 0.35, "optimizer_loop": 12, "decode_launch_bound": 2.2, "naive_attention": 10,
+    "serial_streams": 1.43, "feature_readback": 40, "fp32_conv": 10, "gc_each_step": 150, "pin_large": 40, "queue_full": 40,
+    "sleep_in_step": 12, "explicit_breaks": 0.6,
+}  # fmt: skip
+"""About how long a step takes (2 ms where nothing is said), to choose how many to run."""
 LEFT_OUT = {"recompile"}
 """Its steps grow without end, so no two runs measure the same."""
 
@@ -121,8 +128,9 @@ def cases(files: list[str], until: float, repeats: int) -> None:
             record, out, _ = recorded(name, [*job[1:], name], *flags)
             baseline = record.get("baseline") or {}
             before, after = baseline.get("before_ms", []), baseline.get("after_ms", [])
+            clean = [ms for side in baseline.get("clean", []) for ms in baseline.get(side, [])]
             late = [float(str(row["ms"])) for row in rows(out)]
-            ratio = median(before + after) / median(alone[name]) if before + after and alone[name] else float("nan")
+            ratio = median(clean) / median(alone[name]) if clean and alone[name] else float("nan")
             table[name] = {
                 "alone": alone[name], "before": before, "after": after, "late": late, "ratio": ratio,
                 "on": (record.get("step") or {}).get("definition"), "window": record.get("window"),
@@ -132,10 +140,58 @@ def cases(files: list[str], until: float, repeats: int) -> None:
     (OUT / "baselines.json").write_text(json.dumps(table, indent=1))
 
 
+def neighbours(files: list[str], until: float) -> None:
+    """The baseline against the script's own timing of the steps just before it, in the same process."""
+    print("case: script's own ms, then the recorder's: ratio | early steps")
+    table = {}
+    for file in files:
+        for name in re.findall(r'^@case\("(\w+)"', Path(file).read_text(), re.M):
+            if name in LEFT_OUT or time.monotonic() - BEGAN > until:
+                continue
+            rough = ROUGH_MS.get(name, 2.0)
+            warm, count = (int(min(20_000, max(10, ms / rough))) for ms in (1_000, 300))
+            job = [str(JOBS / "neighbours.py"), file, name, str(warm), str(count)]
+            flags = ["--stacks", "never", "--step-on", "__main__:one_step", "--skip", str(warm + count + 1)]
+            record, out, _ = recorded(f"near_{name}", job, *flags, seconds=60)
+            found = rows(out)
+            before = (record.get("baseline") or {}).get("before_ms", [])
+            if not found or not before:
+                print(f"  {name}: no baseline", flush=True)
+                continue
+            own, ratio = float(str(found[0]["ms"])), before[0] / float(str(found[0]["ms"]))
+            table[name] = {"own_ms": own, "baseline_ms": before[0], "ratio": ratio, "early": found[0]["early"]}
+            print(f"  {name:22s}{own:9.4f} {before[0]:9.4f} {ratio:7.3f} | {found[0]['early']}", flush=True)
+    near = [row for row in table.values() if abs(float(str(row["ratio"])) - 1) <= 0.03]
+    print(f"  within 3 %: {len(near)} of {len(table)}")
+    (OUT / "neighbours.json").write_text(json.dumps(table, indent=1))
+
+
+def alternate(files: list[str], until: float) -> None:
+    """The baseline's clock and the script's own in turn, many times in one process, under `gapless run`'s hooks."""
+    print("case: script's own ms | recorder's / own: median (quartiles) | own timing / the one before it: off by")
+    table = {}
+    for file in files:
+        for name in re.findall(r'^@case\("(\w+)"', Path(file).read_text(), re.M):
+            if name in LEFT_OUT or time.monotonic() - BEGAN > until:
+                continue
+            job = [str(JOBS / "alternate.py"), file, name]
+            flags = ["--step-on", "__main__:one_step", "--skip", "999999999"]
+            _, out, _ = recorded(f"turn_{name}", job, *flags, seconds=60)
+            for row in rows(out):
+                table[name] = row
+                print(
+                    "  {case:22s}{ms:10.4f} | {ratio:.3f} ({low:.3f} to {high:.3f}) | {own_drift:.1%}".format(**row),
+                    flush=True,
+                )
+    near = [row for row in table.values() if abs(float(str(row["ratio"])) - 1) <= 0.03]
+    print(f"  within 3 %: {len(near)} of {len(table)}")
+    (OUT / "alternate.json").write_text(json.dumps(table, indent=1))
+
+
 def models() -> None:
     jobs = {
         "trainer": ["train_trainer.py"], "generate": ["generate.py"],
-        "resnet": ["train_resnet.py"] + ([] if _has_gpu() else ["--batch", "2", "--steps", "30"]),
+        "lightning": ["train_lightning.py"], "resnet": ["train_resnet.py"] + ([] if _has_gpu() else ["--batch", "2", "--steps", "30"]),
     }  # fmt: skip
     for name, job in jobs.items():
         path = [str(JOBS / job[0]), *job[1:]]
@@ -145,8 +201,10 @@ def models() -> None:
         print(f"  step {record.get('step')}\n  before {baseline.get('before_ms')} after {baseline.get('after_ms')}")
         print(f"  window {record.get('window')}")
         print("  " + "\n  ".join(line for line in err.splitlines() if line.startswith("gapless")), flush=True)
-    call([sys.executable, str(JOBS / "train_trainer.py"), str(TRACES / "trainer_callback")], 150)
-    print("trainer callback wrote", sorted(p.name for p in (TRACES / "trainer_callback").glob("*.gz")))
+    for name in ("trainer", "lightning"):
+        folder = TRACES / f"{name}_callback"
+        call([sys.executable, str(JOBS / f"train_{name}.py"), str(folder)], 150)
+        print(f"{name} callback wrote", sorted(p.name for p in folder.glob("*.gz")), flush=True)
 
 
 def ranks() -> None:
@@ -179,6 +237,8 @@ def main() -> None:
     parts = {
         "calibrate": calibrate, "models": models, "pairs": pairs,
         "cases": lambda: cases(arguments.cases, arguments.seconds, arguments.repeats),
+        "neighbours": lambda: neighbours(arguments.cases, arguments.seconds),
+        "alternate": lambda: alternate(arguments.cases, arguments.seconds),
         "ranks": ranks, "overhead": lambda: overhead(arguments.repeats),
     }  # fmt: skip
     for name, part in parts.items():

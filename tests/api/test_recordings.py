@@ -34,6 +34,7 @@ def reported(case: str) -> Report:
         ("layer_sync", "explicit-sync", "record.py", 92),
         ("pageable_h2d", "pageable-copy", "record.py", 118),
         ("dataloader", "input-bound", None, None),
+        ("lightning", "input-bound", None, None),
     ],
 )
 def test_the_planted_fault_comes_first_with_its_line(case: str, code: str, file: str | None, line: int | None) -> None:
@@ -48,7 +49,7 @@ def test_waits_right_after_the_boundary_of_steps_keep_their_line() -> None:
     assert found == {"aten::is_nonzero": ("record.py", 80, 10), "aten::item": ("record.py", 80, 10)}
 
 
-@pytest.mark.parametrize("case", ["layer_sync", "pageable_h2d", "dataloader", "item_sync", "ranks"])
+@pytest.mark.parametrize("case", ["layer_sync", "pageable_h2d", "dataloader", "item_sync", "ranks", "lightning"])
 def test_the_step_time_is_the_measured_one(case: str) -> None:
     report = reported(case)
     assert report.step.unprofiled_method == "measured"

@@ -6,27 +6,13 @@ Steps before the timing fill about two seconds (a recorder may work meanwhile); 
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import statistics
 import sys
 import time
-from pathlib import Path
 
 import torch
-
-
-def load_cases(path: str) -> dict[str, tuple[object, ...]]:
-    sys.path.insert(0, str(Path(path).resolve().parent))
-    spec = importlib.util.spec_from_file_location("cases", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.CASES
-
-
-def sync() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
+from case_files import load_cases, sync
 
 
 def timed(count: int) -> float:

@@ -13,7 +13,7 @@ HELP = "measure what recording costs on this machine, so that predictions subtra
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's flags."""
     parser.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
-    parser.add_argument("--seconds", type=float, default=10.0, metavar="S", help="time to spend (default: 10)")
+    parser.add_argument("--seconds", type=float, default=8.0, metavar="S", help="time to spend (default: 8)")
 
 
 def run(args: argparse.Namespace) -> int:

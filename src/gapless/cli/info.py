@@ -31,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _page(path: str, args: argparse.Namespace) -> object:
+    from gapless.api.sibling import stack_file
     from gapless.cli.reading import load
     from gapless.render import info, json_, markdown, text
     from gapless.tables.coding import categories
@@ -38,7 +39,9 @@ def _page(path: str, args: argparse.Namespace) -> object:
     trace = load(path, args)
     rows = {name: frame.height for name, frame in trace.raw_tables().items()}
     rows["steps"] = sum(name.startswith("ProfilerStep#") for name in categories(trace.raw.ops["name"]))
-    facts = (trace.meta, rows, trace.raw.issues.to_dicts(), trace.raw.set_aside.head(info.ROWS + 1).to_dicts())
+    found = stack_file(trace.raw, path)
+    beside = found.name if found is not None else None
+    facts = (trace.meta, rows, trace.raw.issues.to_dicts(), trace.raw.set_aside.head(info.ROWS + 1).to_dicts(), beside)
     if args.format == "json":
         return json_.to_dict(info.to_dict(*facts))
     blocks = info.build_info(*facts)

@@ -152,7 +152,7 @@ def card(number: int, finding: Finding) -> Card:
         code=safe.line(finding.code, 40),
         title=safe.sentence(finding.title, 200),
         gain=phrases.gain(finding.gain),
-        where=f"{where} · {cost}" if where else cost,
+        where=" · ".join(part for part in (where, cost) if part),
         tone=tone,
     )
 

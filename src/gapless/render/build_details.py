@@ -35,7 +35,8 @@ def full_card(number: int, finding: Finding) -> Card:
     """One finding with its evidence, doubts and fix."""
     facts: list[tuple[str, list[str]]] = []
     sites = [
-        f"{phrases.place(s) or 'place not recorded'}: {phrases.per_step(s.per_step)}, {s.share * 100:.0f} % of the cost"
+        f"{phrases.place(s) or 'place not recorded'}: "
+        + ", ".join(part for part in (phrases.per_step(s.per_step), f"{s.share * 100:.0f} % of the cost") if part)
         for s in finding.sites[:SITES]
     ]
     if len(finding.sites) > SITES:

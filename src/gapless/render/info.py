@@ -64,11 +64,14 @@ class Answer:
     how: str
 
 
-def answers(meta: TraceMeta, rows: Mapping[str, int]) -> list[Answer]:
-    """Every question, answered from the number of rows of each table and the recorder's flags."""
+def answers(meta: TraceMeta, rows: Mapping[str, int], beside: str | None = None) -> list[Answer]:
+    """Every question, answered from the number of rows of each table and the recorder's flags.
+
+    `beside` is the file with stacks that reports on this one read too.
+    """
     out = []
     for question in QUESTIONS:
-        missing = [_MISSING[t] for t in question.tables if not rows.get(t)]
+        missing = [_MISSING[t] for t in question.tables if not rows.get(t) and not (t == "frames" and beside)]
         if question.flag and question.flag not in meta.flags:
             missing.append(f"{question.flag} was off")
         out.append(Answer(question.text, not missing, ", ".join(missing), question.how if missing else ""))
@@ -80,11 +83,12 @@ def build_info(
     rows: Mapping[str, int],
     issues: Sequence[Mapping[str, object]],
     set_aside: Sequence[Mapping[str, object]],
+    beside: str | None = None,
 ) -> list[Block]:
     """The whole page: the file, its flags and versions, answers, size by category, issues, what was set aside."""
     return [
-        *_file(meta),
-        *_answers(answers(meta, rows)),
+        *_file(meta, beside),
+        *_answers(answers(meta, rows, beside)),
         *_sizes(meta),
         *_rows(rows),
         *_issues(issues),
@@ -97,19 +101,21 @@ def to_dict(
     rows: Mapping[str, int],
     issues: Sequence[Mapping[str, object]],
     set_aside: Sequence[Mapping[str, object]],
+    beside: str | None = None,
 ) -> dict[str, object]:
     """The same facts for machines, schema `gapless.info/1`."""
     return {
         "schema": "gapless.info/1",
         "trace": meta,
         "tables": dict(rows),
-        "answers": answers(meta, rows),
+        "answers": answers(meta, rows, beside),
+        "stacks_beside": beside,
         "issues": [dict(row) for row in issues],
         "set_aside": [dict(row) for row in set_aside],
     }
 
 
-def _file(meta: TraceMeta) -> list[Block]:
+def _file(meta: TraceMeta, beside: str | None) -> list[Block]:
     devices = ", ".join(dict.fromkeys(safe.line(d.name, 60) for d in meta.devices)) or "none named"
     versions = ", ".join(f"{safe.line(k, 30)} {safe.line(v, 40)}" for k, v in meta.versions.items()) or "none named"
     facts = [
@@ -118,6 +124,8 @@ def _file(meta: TraceMeta) -> list[Block]:
         ("flags", ", ".join(safe.line(f, 40) for f in meta.flags) or "none on"),
         ("made by", f"{safe.line(meta.format, 40)}; {versions}"),
     ]
+    if beside is not None:
+        facts.append(("beside", f"{safe.line(beside)}: reports take file and line from there"))
     if meta.rank is not None:
         facts.append(("rank", f"{meta.rank}" + (f" of {meta.world_size}" if meta.world_size else "")))
     if meta.recorder is not None:

@@ -66,7 +66,9 @@ def short_place(site: Site | None) -> str:
 
 
 def per_step(cost: PerStep) -> str:
-    """How often and how long per step."""
+    """How often and how long per step; nothing for a finding that no event stands for."""
+    if cost.count <= 0 and cost.ms <= 0:
+        return ""
     if cost.count <= 0:
         return f"{numbers.milliseconds(cost.ms)} a step"
     return f"{numbers.count(cost.count)} a step, {numbers.milliseconds(cost.ms)}"

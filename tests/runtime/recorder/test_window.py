@@ -124,12 +124,14 @@ def test_the_phases_follow_one_another() -> None:
     assert [s.ms for s in plan.baseline.after] == pytest.approx([10.0, 10.0])
 
 
-@pytest.mark.parametrize(("ms", "steps"), [(0.1, 200), (1.0, 40), (5.0, 8), (20.0, 4), (900.0, 4)])
+@pytest.mark.parametrize(("ms", "steps"), [(0.04, 2_000), (0.1, 1_000), (1.0, 100), (5.0, 20), (20.0, 5), (900.0, 4)])
 def test_where_the_tracer_stays_the_baseline_is_timed_before_any_recording(ms: float, steps: int) -> None:
     process = Process(lasts=True)
     plan = window(process)
-    phases = drive(plan, process, 400, ms)
+    phases = drive(plan, process, 5_000, ms)
     assert "again" not in phases
+    assert (phases.count("cold") - 1) * ms > 49 or ms > 50, "short steps are given time to settle"
+    assert phases.count("cold") <= 4 or ms < 25
     assert plan.baseline.before[0].steps == steps
     assert process.log.index("prepare") >= 2, "drained twice before the profiler was touched"
     data = plan.baseline.to_json()

@@ -124,7 +124,7 @@ complete -c gapless -n '__fish_seen_subcommand_from syncs' -s o -l output -r -d 
 complete -c gapless -n '__fish_seen_subcommand_from calibrate' -f
 complete -c gapless -n '__fish_seen_subcommand_from calibrate' -s h -l help -d 'show this help message and exit'
 complete -c gapless -n '__fish_seen_subcommand_from calibrate' -l format -x -a 'text json' -d 'how the result is printed'
-complete -c gapless -n '__fish_seen_subcommand_from calibrate' -l seconds -r -d 'time to spend (default: 10)'
+complete -c gapless -n '__fish_seen_subcommand_from calibrate' -l seconds -r -d 'time to spend (default: 8)'
 complete -c gapless -n '__fish_seen_subcommand_from completions' -f
 complete -c gapless -n '__fish_seen_subcommand_from completions' -a 'bash fish zsh'
 complete -c gapless -n '__fish_seen_subcommand_from completions' -s h -l help -d 'show this help message and exit'

@@ -22,7 +22,7 @@ class Wanted:
     max_steps: int
 
 
-BEFORE = Wanted(steps=4, seconds=0.04, max_steps=200)
+BEFORE = Wanted(steps=4, seconds=0.1, max_steps=2_000)
 """On a GPU all there is: its tracer slows launches down from the first recording to the process' end."""
 FIRST = Wanted(steps=3, seconds=0.15, max_steps=3)
 """Elsewhere so few that a script of a dozen steps still gets to its trial; more follow after that."""

@@ -44,7 +44,7 @@ NEEDED = {
 Loop = Callable[[], object]
 
 
-def measure(seconds: float = 10.0) -> Calibration:
+def measure(seconds: float = 8.0) -> Calibration:
     """Run the loops for about `seconds` (at least three rounds) and derive the costs."""
     kind = _initialised()
     loops = _loops(kind)

@@ -7,6 +7,8 @@ import math
 from gapless.runtime.recorder.baseline import FIRST
 
 COLD_MIN, COLD_MAX, COLD_MAX_S = 3, 50, 60.0
+WARM_S = 0.05
+"""Steps of 60 us are over in no time, but the first of them take up to 1.6 times as long as later ones (H200 host)."""
 STEADY_STEPS, STEADY_RATIO = 3, 1.15
 PATIENT_STEPS, LENIENCE = 5, 0.1
 LOCKSTEP_COLD, LOCKSTEP_SEGMENT = 5, 5
@@ -21,14 +23,15 @@ def is_steady(step_s: list[float], ratio: float = STEADY_RATIO) -> bool:
     return len(last) == STEADY_STEPS and min(last) > 0 and max(last) / min(last) <= ratio
 
 
-def is_warm(step: int, step_s: list[float]) -> bool:
+def is_warm(step: int, last_s: list[float], stepping_s: float, least_s: float = 0.0) -> bool:
     """Whether the cold steps are over: times are steady, by a measure that grows more lenient from the sixth step on.
 
     Steps of different lengths never become steady; steps of microseconds scatter by more than a warm-up does.
+    `last_s` are the last steps' times, `stepping_s` that of all but the first, and at least `least_s` of them must pass.
     """
     lenient = STEADY_RATIO + LENIENCE * max(0, step - PATIENT_STEPS)
-    over = step >= COLD_MAX or sum(step_s) > COLD_MAX_S
-    return step >= COLD_MIN and (is_steady(step_s, lenient) or over)
+    over = step >= COLD_MAX or stepping_s > COLD_MAX_S
+    return step >= COLD_MIN and stepping_s >= least_s and (is_steady(last_s, lenient) or over)
 
 
 def default_steps(step_ms: float) -> int:

@@ -21,6 +21,8 @@ from gapless.runtime.recorder.pace import (
     LOCKSTEP_COLD,
     LOCKSTEP_SEGMENT,
     SLOW_STEP_MS,
+    STEADY_STEPS,
+    WARM_S,
     default_steps,
     is_steady,
     is_warm,
@@ -52,6 +54,7 @@ class Window:
     baseline: Baseline = field(default_factory=Baseline)
     step_ms: float | None = None
     _step_s: list[float] = field(default_factory=list)
+    _stepping_s: float = 0.0
     _last: int | None = None
     _left: int = 0
     _segment: Segment | None = None
@@ -68,6 +71,7 @@ class Window:
         """
         self.sliced, self.step, self._last = sliced, max(0, len(past_ns) - 1), past_ns[-1] if past_ns else None
         self._step_s = [(late - early) / 1e9 for early, late in pairwise(past_ns)]
+        self._stepping_s = sum(self._step_s[1:])
 
     @property
     def steps_needed(self) -> int:
@@ -91,8 +95,9 @@ class Window:
         now = self.clock()
         if self._last is not None:
             self.step += 1
-            if len(self._step_s) < 1000:
-                self._step_s.append((now - self._last) / 1e9)
+            # The first step is none of the program's pace: it loads and initialises.
+            self._stepping_s += (now - self._last) / 1e9 if self._step_s else 0.0
+            self._step_s = [*self._step_s[-STEADY_STEPS:], (now - self._last) / 1e9]
         self._last = now
         getattr(self, f"_at_{self.phase}")()
         self._last = self.clock()
@@ -106,7 +111,9 @@ class Window:
         elif self.lockstep:
             ready = self.step >= LOCKSTEP_COLD
         else:
-            ready = is_warm(self.step, self._step_s)
+            # Where only what comes before the first recording counts, short steps are given time to settle.
+            least_s = WARM_S if self.around.tracer_lasts() else 0.0
+            ready = is_warm(self.step, self._step_s, self._stepping_s, least_s)
         if not ready:
             return
         self.facts.steady = is_steady(self._step_s)

@@ -19,7 +19,8 @@ def was_used() -> bool:
     """Whether a profiler pass has run in this process.
 
     It stays attached to the driver and slows every later launch, on an H200 from 7.1 to 9.9 us. Making it detach
-    (TEARDOWN_CUPTI) is no way out: torch warns of crashes with CUDA graphs after that.
+    (TEARDOWN_CUPTI) is no way out: torch warns of crashes with CUDA graphs after that, and on an H200 (torch 2.11) whole
+    sessions came back without records.
     """
     return _used
 
