@@ -177,11 +177,10 @@ class Window:
             steps = max(1, self.facts.recorded_steps)
             self.facts.trial_events, self.facts.trial_bytes = -(-events // steps), -(-size // steps)
 
-    def _fits(self) -> int:
-        """How many steps the budget allows, by what a trial step recorded; the closing step counts too."""
-        by_events = self.options.max_events // max(1, self.facts.trial_events or 0)
-        by_bytes = int(self.options.max_mb * 1e6) // max(1, self.facts.trial_bytes or 0)
-        return min(by_events, by_bytes)
+    def _fits(self) -> float:
+        """How many steps, or which part of one, the budget allows; the closing step counts too."""
+        events, size = self.facts.trial_events or 0, self.facts.trial_bytes or 0
+        return min(self.options.max_events / max(1, events), self.options.max_mb * 1e6 / max(1, size))
 
     # ---- the short window with stacks -------------------------------------------------------------------------
 
@@ -232,7 +231,7 @@ class Window:
     def _enter_warm(self) -> None:
         if not self.around.profiler_is_free():
             self.phase = "waiting"
-        elif self._fits() == 0:
+        elif self._fits() < 1:
             self._tape.prepare(stacks=self._always_stacks)
             self._at_warm()
         else:
@@ -246,14 +245,8 @@ class Window:
         planned = (self.options.steps or default_steps(1e3 if self.lockstep else step_ms)) + 1
         self.facts.planned_steps = planned
         self.facts.stopped_by_budget = fits < planned
-        self._left = max(1, min(planned, fits))
-        max_s = None
-        if fits == 0:
-            share = min(
-                self.options.max_events / max(1, self.facts.trial_events or 0),
-                self.options.max_mb * 1e6 / max(1, self.facts.trial_bytes or 0),
-            )
-            max_s = max(0.05, share * step_ms / 1e3)
+        self._left = max(1, min(planned, int(fits)))
+        max_s = max(0.05, fits * step_ms / 1e3) if fits < 1 else None
         self._resident = resident_bytes()
         self._begin(max_s)
         self.phase = "timing"
