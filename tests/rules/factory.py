@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gapless.analyses.borrowed import borrow_places
 from gapless.analyses.places import find_places
 from gapless.analyses.study import study
 from gapless.ingest import read
@@ -86,6 +87,7 @@ class Script:
     """A host with two threads (main 1, autograd 2) and a GPU; times in microseconds."""
 
     shapes: bool = True
+    stacks: bool = False
     now: float = 1000.0
     thread: int = 1
     events: list[dict[str, object]] = field(default_factory=list)
@@ -165,6 +167,14 @@ class Script:
         self.now += us
 
     @contextmanager
+    def frame(self, name: str) -> Iterator[None]:
+        """A Python frame; it costs nothing and shows only in a recording with stacks."""
+        start = self.now
+        yield
+        if self.stacks:
+            self._event("python_function", name, start, self.now - start)
+
+    @contextmanager
     def mark(self, name: str) -> Iterator[None]:
         """An annotation."""
         start = self.now
@@ -172,7 +182,9 @@ class Script:
         self._event("user_annotation", name, start, self.now - start)
 
 
-def record(step: Callable[[Script], None], *, steps: int = 4, shapes: bool = True, device: object = H200) -> RawTrace:
+def record(
+    step: Callable[[Script], None], *, steps: int = 4, shapes: bool = True, device: object = H200, stacks: bool = False
+) -> RawTrace:
     """The trace of so many steps."""
 
     def program(script: Script) -> None:
@@ -181,12 +193,14 @@ def record(step: Callable[[Script], None], *, steps: int = 4, shapes: bool = Tru
                 step(script)
             script.now += 20
 
-    return window(program, shapes=shapes, device=device)
+    return window(program, shapes=shapes, device=device, stacks=stacks)
 
 
-def window(program: Callable[[Script], None], *, shapes: bool = True, device: object = H200) -> RawTrace:
+def window(
+    program: Callable[[Script], None], *, shapes: bool = True, device: object = H200, stacks: bool = False
+) -> RawTrace:
     """The trace of a program that marks its own steps, if any."""
-    script = Script(shapes=shapes)
+    script = Script(shapes=shapes, stacks=stacks)
     program(script)
     script.synchronize()
     whole = {"schemaVersion": 1, "deviceProperties": [device], "traceEvents": script.events}
@@ -196,10 +210,15 @@ def window(program: Callable[[Script], None], *, shapes: bool = True, device: ob
         return read(path)
 
 
-def context_of(raw: RawTrace) -> Context:
-    """What a rule is given for a trace."""
+def context_of(raw: RawTrace, beside: RawTrace | None = None) -> Context:
+    """What a rule is given for a trace; `beside` is a window with stacks."""
     studied = study(raw)
-    return Context(studied, predict(studied), find_places(raw, studied.links))
+    places = find_places(raw, studied.links)
+    if beside is None:
+        return Context(studied, predict(studied), places)
+    other = study(beside)
+    borrowed = borrow_places(studied, places, other, find_places(beside, other.links))
+    return Context(studied, predict(studied), borrowed.places, stacks=borrowed if borrowed.used else None)
 
 
 def context(step: Callable[[Script], None], *, steps: int = 4, shapes: bool = True) -> Context:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -11,7 +11,7 @@ from gapless.rules import autotuning, compile_overhead, graph_break, recompilati
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Unknown
 
-from .factory import BF16_CONV, BF16_GEMM, MUL, Script, context
+from .factory import BF16_CONV, BF16_GEMM, MUL, Script, context, context_of, record
 from .gains import found, gain, gains
 
 FUSED = "triton_poi_fused_add_mul_0"
@@ -208,6 +208,71 @@ def test_an_eager_program_is_not_accused() -> None:
     one = graph_break.check(context(lambda t: [t.simple("aten::mul", [], MUL, 1) for _ in range(30)] and None))
     assert isinstance(one, Unknown)
     assert "stack" in one.how
+
+
+WRAPPER = "torch/_dynamo/eval_frame.py(1044): compile_wrapper"
+
+
+def half_compiled(t: Script, calls: int = 2, breaks: int = 3) -> None:
+    """A compiled function that works, and one, called more than once, that Dynamo gave up."""
+    with t.frame("train.py(10): main"):
+        with t.frame(WRAPPER), region(t):
+            fused(t)
+        for _ in range(calls):
+            with t.frame(WRAPPER), t.frame("train.py(20): broken"), t.frame(WRAPPER):
+                for _ in range(breaks):
+                    for _ in range(6):
+                        t.simple("aten::mul", [], MUL, 1)
+                    with t.frame("torch/_dynamo/decorators.py(600): graph_break"):
+                        t.python(1)
+        for _ in range(5):
+            t.simple("aten::add", [], MUL, 1)
+
+
+def healthy(t: Script) -> None:
+    with t.frame("train.py(10): main"):
+        for _ in range(3):
+            with t.frame(WRAPPER), region(t):
+                fused(t)
+        t.simple("aten::mul", [], MUL, 1)
+        with t.frame(WRAPPER):
+            t.python(5)
+
+
+def uncompiled(t: Script) -> None:
+    with t.frame("train.py(10): main"):
+        for _ in range(30):
+            t.simple("aten::mul", [], MUL, 1)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_function_that_dynamo_gave_up_is_found_beside_one_that_is_compiled(beside: bool) -> None:
+    seen = record(half_compiled, stacks=True)
+    c = context_of(record(half_compiled), seen) if beside else context_of(seen)
+    one = found(graph_break.check(c))
+    assert "gave up" in one.title
+    assert any(text.startswith("2 calls a step") for text in one.evidence), one.evidence
+    assert any("graph_break() is called 6 times a step" in text for text in one.evidence), one.evidence
+    assert {(site.place.file, site.place.line) for site in one.sites} == {("train.py", 20)}
+    low, middle, _ = gains(c, one)
+    assert middle > 1.5
+    edited = one.edit(c.program) if one.edit is not None else c.program
+    assert edited.act_row.size < c.program.act_row.size - 20, "the calls' kernels become few, what lies outside stays"
+    assert low >= 0.9
+
+
+@pytest.mark.parametrize("program", [healthy, uncompiled])
+@pytest.mark.parametrize("beside", [False, True])
+def test_stacks_of_a_program_without_breaks_accuse_nobody(program: Callable[[Script], None], beside: bool) -> None:
+    seen = record(program, stacks=True)
+    c = context_of(record(program), seen) if beside else context_of(seen)
+    assert isinstance(graph_break.check(c), Clean)
+
+
+def test_frames_of_another_program_are_not_used() -> None:
+    c = context_of(record(uncompiled), record(healthy, stacks=True))
+    assert c.stacks is None
+    assert isinstance(graph_break.check(c), Unknown)
 
 
 # ---- compiling again -------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ the k-th of its name in its step. It takes the place of the k-th of that name in
 both steps hold equally many; where they do not, only if all of that name lie in one place there. What lies below an
 outermost event lies where that event does. Anything else keeps the place it has.
 
-A window of another program has few names in the same numbers: with fewer than half of the events matched, none is.
+A window of another program has few names in the same numbers: where fewer than half of the events are of a name that
+some step of the other window has equally often, nothing is taken from it.
 """
 
 from __future__ import annotations
@@ -21,19 +22,22 @@ from gapless.tables.coding import categories, codes
 from gapless.tables.intervals import Int, as_ns
 
 ENOUGH = 0.5
-"""Share of outermost events that must be found in the window with stacks for it to be one of the same program."""
+"""Share of outermost events whose name a step of the window with stacks must have equally often for it to be one of the
+same program. Steps of one program differ, but seldom in most of what they do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Borrowed:
-    """Places with those of the window with stacks; `matched` of `outermost` events in steps found theirs.
+    """Places with those of the window with stacks; `matched` of `outermost` events in steps found theirs, `alike` are of
+    a name that a step there has equally often.
 
     `row`: for each forest row, the row in `other`'s forest of the event that stands there for its outermost event; -1
-    for none. All are -1, and `places` as they were, where too few were matched for `other` to be the same program.
+    for none. All are -1, and `places` as they were, where `other` is no window of the same program.
     """
 
     places: Places
     matched: int
+    alike: int
     outermost: int
     row: Int
     other: Study
@@ -41,7 +45,7 @@ class Borrowed:
     @property
     def used(self) -> bool:
         """Is `other` a window of the same program?"""
-        return self.matched > 0 and self.matched >= ENOUGH * self.outermost
+        return self.matched > 0 and self.alike >= ENOUGH * self.outermost
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,10 @@ def borrow_places(s: Study, places: Places, other: Study, other_places: Places) 
     known_there = _by_name(there, other_places)
     anchor = _anchors(s, places)
     taken = np.full(anchor.size, -1, dtype=np.int64)
-    taken[here.row] = _looked_up(here, known_there, other_places)
+    taken[here.row], alike = _looked_up(here, known_there, other_places)
     matched = int((taken[here.row] >= 0).sum())
     row = as_ns(np.where(anchor >= 0, taken[np.maximum(anchor, 0)], -1))
-    found = Borrowed(places, matched, here.row.size, row, other)
+    found = Borrowed(places, matched, alike, here.row.size, row, other)
     if not found.used:
         return replace(found, row=as_ns(np.full(row.size, -1)))
     from_there = np.where(row >= 0, other_places.key[np.maximum(row, 0)], -1)
@@ -119,8 +123,8 @@ def _by_name(events: _Outermost, places: Places) -> dict[str, list[list[int]]]:
     return {name: list(steps.values()) for name, steps in found.items()}
 
 
-def _looked_up(events: _Outermost, known: dict[str, list[list[int]]], there: Places) -> list[int]:
-    """For each event the row that stands for it in the other window, or -1."""
+def _looked_up(events: _Outermost, known: dict[str, list[list[int]]], there: Places) -> tuple[list[int], int]:
+    """For each event the row that stands for it in the other window, or -1; how many are of a name that it has as often."""
     group = list(zip(events.name.tolist(), events.step.tolist(), strict=True))
     count: dict[tuple[int, int], int] = {}
     for pair in group:
@@ -132,7 +136,8 @@ def _looked_up(events: _Outermost, known: dict[str, list[list[int]]], there: Pla
         k = seen[pair] = seen.get(pair, -1) + 1
         rows = chosen[pair]
         result.append(rows[k] if len(rows) > k else rows[0] if len(rows) == 1 else -1)
-    return result
+    alike = (total for (name, _), total in count.items() if total in map(len, known.get(events.names[name], [])))
+    return result, sum(alike)
 
 
 def _listed(steps: list[list[int]], total: int, places: Places) -> list[int]:

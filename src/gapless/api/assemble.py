@@ -173,7 +173,7 @@ def _stack_trust(s: Study, borrowed: Borrowed | None) -> list[TrustCheck]:
     name = Path(borrowed.other.raw.meta.path).name
     share = borrowed.matched / max(borrowed.outermost, 1)
     if not borrowed.used:
-        text = f"{name} is not used: only {share:.0%} of the main thread's ops are found in it, so it is of another program"
+        text = f"{name} is not used: its steps do other things, so it is of another program"
         return [TrustCheck("stacks", "note", text)]
     return [TrustCheck("stacks", "ok", f"file and line come from {name}, for {share:.0%} of the main thread's ops")]
 

@@ -20,6 +20,7 @@ from gapless.tables.coding import matches
 from gapless.tables.intervals import Int, as_ns, contains, merge
 
 if TYPE_CHECKING:
+    from gapless.analyses.study import Study
     from gapless.rules.context import Context
 
 REGION, LOOKUP = "Torch-Compiled Region", "TorchDynamo Cache Lookup"
@@ -129,13 +130,13 @@ def work_of(c: Context) -> Work:
     return Work(units, as_ns([unit.start for unit in units]), hosted, clock)
 
 
-def region_mask(c: Context) -> NDArray[np.bool_]:
+def region_mask(s: Study) -> NDArray[np.bool_]:
     """Which forest rows are calls of compiled code? Where a version names no regions, its `CompiledFunction` rows."""
-    forest = c.s.links.forest
+    forest = s.links.forest
     flag = np.zeros(forest.source.size, dtype=bool)
-    flag[forest.of_op] = matches(c.s.raw.ops["name"], lambda n: n.startswith(REGION))
+    flag[forest.of_op] = matches(s.raw.ops["name"], lambda n: n.startswith(REGION))
     if not flag.any():
-        flag[forest.of_op] = matches(c.s.raw.ops["name"], lambda n: n == "CompiledFunction")
+        flag[forest.of_op] = matches(s.raw.ops["name"], lambda n: n == "CompiledFunction")
     return flag
 
 
@@ -245,7 +246,7 @@ def as_one_call(
 
 def _usual_call_ns(c: Context, spans: list[Span]) -> float:
     """What calling a region costs in these spans beyond its launches, by those that call no other; else the usual."""
-    calls = calls_of(c, np.flatnonzero(region_mask(c)))
+    calls = calls_of(c, np.flatnonzero(region_mask(c.s)))
     low, high = (as_ns([one[side] for span in spans for one in span]) for side in (0, 1))
     known = contains(merge(low, high), as_ns([call.start for call in calls]))
     inside = [call for call, here in zip(calls, known.tolist(), strict=True) if here]
@@ -270,7 +271,7 @@ def _body_mask(c: Context) -> NDArray[np.bool_]:
     forest = c.s.links.forest
     flag = np.zeros(forest.source.size, dtype=bool)
     flag[forest.of_op] = matches(c.s.raw.ops["name"], lambda n: n.startswith(BODY))
-    return flag if flag.any() else region_mask(c)
+    return flag if flag.any() else region_mask(c.s)
 
 
 def _nearest(c: Context, flag: NDArray[np.bool_], row: int) -> int:

@@ -68,7 +68,7 @@ def check(c: Context) -> Outcome:
     now = run(c.program, c.p.machine)
     if now.host_ns < 0.9 * now.period_ns:
         return Clean()
-    calls = calls_of(c, c.outermost(np.flatnonzero(region_mask(c) & c.counted_rows)))
+    calls = calls_of(c, c.outermost(np.flatnonzero(region_mask(c.s) & c.counted_rows)))
     if len(calls) < 2:
         return _fuses_nothing(c, calls, now)
     split, waits = apart(c), waits_between(c)

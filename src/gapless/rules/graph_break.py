@@ -67,18 +67,21 @@ model = torch.compile(model, fullgraph=True)
 
 def check(c: Context) -> Outcome:
     """Are compiled functions cut?"""
-    rows = np.flatnonzero(region_mask(c) & c.counted_rows)
-    if rows.size:
-        nested = _nested(c, rows)
-        return nested if isinstance(nested, Found) else _cut_by_waits(c, rows)
-    if c.s.raw.frames.height == 0 and c.stacks is not None:
+    rows = np.flatnonzero(region_mask(c.s) & c.counted_rows)
+    for look in (_nested, _cut_by_waits) if rows.size else ():
+        found = look(c, rows)
+        if isinstance(found, Found):
+            return found
+    if c.s.raw.frames.height:
+        return _gave_up(c)
+    if c.stacks is not None:
         return _gave_up_beside(c, c.stacks)
-    if c.s.raw.frames.height == 0:
-        return Unknown(
-            "no compiled region in the trace: either nothing is compiled, or Dynamo gave up, which only stacks show",
-            "record with with_stack=True (gapless run --stacks), or run with TORCH_LOGS=graph_breaks",
-        )
-    return _gave_up(c)
+    if rows.size:
+        return Clean()
+    return Unknown(
+        "no compiled region in the trace: either nothing is compiled, or Dynamo gave up, which only stacks show",
+        "record with with_stack=True (gapless run --stacks), or run with TORCH_LOGS=graph_breaks",
+    )
 
 
 def _nested(c: Context, rows: Int) -> Outcome:
@@ -140,7 +143,8 @@ def _cut_by_waits(c: Context, rows: Int) -> Outcome:
 
 
 def _frames(s: Study) -> tuple[Mask, Mask]:
-    """Which forest rows are frames that enter a compiled function, and which call `graph_break()`?"""
+    """Which forest rows are the outermost frames that enter a compiled function without any compiled region inside, and
+    which frames call `graph_break()`?"""
     forest = s.links.forest
     wrapper, cause = np.zeros(forest.source.size, dtype=bool), np.zeros(forest.source.size, dtype=bool)
     wrapper[forest.of_frame] = matches(
@@ -149,13 +153,18 @@ def _frames(s: Study) -> tuple[Mask, Mask]:
     cause[forest.of_frame] = matches(
         s.raw.frames["name"], lambda n: n.startswith("torch/_dynamo/") and n.endswith(": graph_break")
     )
-    return wrapper, cause
+    call = topmost(wrapper, forest.parent)
+    bare = np.zeros(wrapper.size, dtype=bool)
+    bare[call[call >= 0]] = True
+    compiled = call[region_mask(s)]
+    bare[compiled[compiled >= 0]] = False
+    return bare, cause
 
 
 def _gave_up(c: Context) -> Outcome:
     forest = c.s.links.forest
     wrapper, cause = _frames(c.s)
-    rows = c.outermost(np.flatnonzero(wrapper & c.counted_rows))
+    rows = np.flatnonzero(wrapper & c.counted_rows)
     if rows.size == 0:
         return Clean()
     base = c.in_base(rows)
@@ -174,7 +183,7 @@ _GAVE_UP = "torch.compile gave up: the function runs eagerly"
 
 
 def _what_shows_it(calls: float, breaks: float) -> list[str]:
-    text = [f"{calls:.0f} calls a step go through torch.compile, but no compiled region ran: Dynamo gave up"]
+    text = [f"{calls:.0f} calls a step go through torch.compile, but no compiled region ran in them: Dynamo gave up"]
     return [*text, f"torch._dynamo.graph_break() is called {breaks:.0f} times a step"] if breaks else text
 
 
