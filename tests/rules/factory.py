@@ -24,7 +24,7 @@ from gapless.ingest.raw import RawTrace
 from gapless.replay.predict import predict
 from gapless.rules.context import Context
 
-ENTER_US, LEAVE_US, CALL_US, GAP_US, DELAY_US, SPACING_US = 1.0, 1.0, 4.0, 3.0, 2.0, 1.0
+ENTER_US, LEAVE_US, CALL_US, GAP_US, DELAY_US, SPACING_US, FRAME_US = 1.0, 1.0, 4.0, 3.0, 2.0, 1.0, 0.5
 
 ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::{}, std::array<char*, 2ul> >(int)"
 MUL = ELEMENTWISE.format("AUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> >")
@@ -168,9 +168,11 @@ class Script:
 
     @contextmanager
     def frame(self, name: str) -> Iterator[None]:
-        """A Python frame; it costs nothing and shows only in a recording with stacks."""
+        """A Python frame; it shows only in a recording with stacks."""
         start = self.now
+        self.now += FRAME_US
         yield
+        self.now += FRAME_US
         if self.stacks:
             self._event("python_function", name, start, self.now - start)
 

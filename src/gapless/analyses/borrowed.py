@@ -28,8 +28,8 @@ same program. Steps of one program differ, but seldom in most of what they do.""
 
 @dataclass(frozen=True, slots=True)
 class Borrowed:
-    """Places with those of the window with stacks; `matched` of `outermost` events in steps found theirs, `alike` are of
-    a name that a step there has equally often.
+    """Places with those of the window with stacks; `matched` of the `outermost` events in steps (forest rows by start)
+    found theirs, `alike` are of a name that a step there has equally often. `there` are the places of `other`.
 
     `row`: for each forest row, the row in `other`'s forest of the event that stands there for its outermost event; -1
     for none. All are -1, and `places` as they were, where `other` is no window of the same program.
@@ -38,14 +38,15 @@ class Borrowed:
     places: Places
     matched: int
     alike: int
-    outermost: int
+    outermost: Int
     row: Int
     other: Study
+    there: Places
 
     @property
     def used(self) -> bool:
         """Is `other` a window of the same program?"""
-        return self.matched > 0 and self.alike >= ENOUGH * self.outermost
+        return self.matched > 0 and self.alike >= ENOUGH * self.outermost.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def borrow_places(s: Study, places: Places, other: Study, other_places: Places) 
     taken[here.row], alike = _looked_up(here, known_there, other_places)
     matched = int((taken[here.row] >= 0).sum())
     row = as_ns(np.where(anchor >= 0, taken[np.maximum(anchor, 0)], -1))
-    found = Borrowed(places, matched, alike, here.row.size, row, other)
+    found = Borrowed(places, matched, alike, here.row, row, other, other_places)
     if not found.used:
         return replace(found, row=as_ns(np.full(row.size, -1)))
     from_there = np.where(row >= 0, other_places.key[np.maximum(row, 0)], -1)

@@ -29,8 +29,10 @@ _LIBRARY = (
     "accelerate/",
     "pytorch_lightning/",
     "lightning/",
+    "triton/", "numpy/", "pandas/", "scipy/", "PIL/", "matplotlib/", "tqdm/", "einops/", "diffusers/", "peft/", "timm/",
+    "xformers/", "flash_attn/", "deepspeed/", "bitsandbytes/",
     "<",
-)
+)  # fmt: skip
 _INSTALLED = ("site-packages", "dist-packages", "gapless/runtime/", "gapless\\runtime\\")
 _STANDARD = (
     "threading.py", "contextlib.py", "runpy.py", "queue.py", "selectors.py", "functools.py", "concurrent/", "asyncio/",

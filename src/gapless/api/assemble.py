@@ -171,7 +171,7 @@ def _stack_trust(s: Study, borrowed: Borrowed | None) -> list[TrustCheck]:
         text = f"{name} is not beside this file or not readable: no file and line"
         return [] if name is None else [TrustCheck("stacks", "note", text)]
     name = Path(borrowed.other.raw.meta.path).name
-    share = borrowed.matched / max(borrowed.outermost, 1)
+    share = borrowed.matched / max(borrowed.outermost.size, 1)
     if not borrowed.used:
         text = f"{name} is not used: its steps do other things, so it is of another program"
         return [TrustCheck("stacks", "note", text)]

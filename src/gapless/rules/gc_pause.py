@@ -56,7 +56,9 @@ def check(c: Context) -> Outcome:
     if total == 0:
         if s.raw.frames.height == 0 and not (s.raw.meta.recorder or {}).get("gc"):
             return Unknown(
-                "collections show only in stacks or in our recorder's metadata",
+                "collections show only in stacks or in our recorder's metadata"
+                if c.stacks is None
+                else "stacks lie in another window: a collection there is named by host-stall, but not timed",
                 "record with `gapless run`, or with with_stack=True",
             )
         return Clean()

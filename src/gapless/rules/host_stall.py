@@ -14,7 +14,8 @@ so.
 
 ## When it may be wrong
 A stretch present in one recorded step of several is left out: it may be a one-off. With one recorded step nothing can be
-said. Collections of garbage look the same where no stacks are recorded (see `gc-pause`).
+said. Collections of garbage look the same where no stacks are recorded (see `gc-pause`); with a window with stacks beside
+the trace the frame is named from there.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from __future__ import annotations
 import numpy as np
 
 from gapless.analyses.host import FRAME
+from gapless.analyses.places import Place
 from gapless.replay.engine import run
 from gapless.replay.program import Program, serial_line
 from gapless.replay.whatif import add_host, cut_host
+from gapless.rules._beside import Frame, frame_in_stretch
 from gapless.rules._stalls import WARM_SHARE, WARMEST_SHARE, Stalls, stalls, warmed
 from gapless.rules.context import Context
-from gapless.rules.outcome import Clean, Found, Outcome, Unknown
+from gapless.rules.outcome import Clean, Found, Outcome, SiteCost, Unknown
 from gapless.tables.segments import fill, split
 
 CODE = KIND = "host-stall"
@@ -52,7 +55,8 @@ def check(c: Context) -> Outcome:
         return Clean()
     if c.program.aligned_steps < 2 and c.step_count < 2:
         return Unknown(
-            f"{int(found.ns[0]) / 1e6:.1f} ms pass without an event {_where(c, found, 0)}, but one recorded step cannot show "
+            f"{int(found.ns[0]) / 1e6:.1f} ms pass without an event {_where(c, found, 0, _doing(c, found, 0))}, but one "
+            "recorded step cannot show "
             "whether that recurs",
             "record three or more steps: schedule(wait=1, warmup=2, active=3)",
         )
@@ -61,12 +65,14 @@ def check(c: Context) -> Outcome:
         return Clean()
     found = Stalls(*(getattr(found, f)[keep] for f in ("start", "end", "ns", "row", "before", "after")))
     total = float(found.ns.sum())
-    rows = np.where(found.row >= 0, found.row, 0)
+    doing = [_doing(c, found, i) for i in range(found.ns.size)]
+    names = {frame.name if frame is not None else None for frame in doing}
+    what = next(iter(names)) if len(names) == 1 else None
     return Found(
-        f"The host spends {total / 1e6:.1f} ms of each step in something that is not PyTorch",
-        c.sites(rows, found.ns, steps=1),
+        f"The host spends {total / 1e6:.1f} ms of each step in {what or 'something that is not PyTorch'}",
+        _sites(c, found, doing),
         lambda program: warmed(c, cut_host(program, found.start, found.end), total, WARM_SHARE),
-        [f"{int(ns) / 1e6:.2f} ms {_where(c, found, i)}" for i, ns in enumerate(found.ns.tolist()[:5])],
+        [f"{int(ns) / 1e6:.2f} ms {_where(c, found, i, doing[i])}" for i, ns in enumerate(found.ns.tolist()[:5])],
         "A collection of garbage, a lock, or the operating system can look like this; stacks tell which.",
         FIX,
         cautious=lambda program: _half(program, found),
@@ -97,10 +103,34 @@ def _recurs(c: Context, ns: int) -> bool:
     return hits * 2 >= len(c.counted_steps)
 
 
-def _where(c: Context, found: Stalls, i: int) -> str:
+def _doing(c: Context, found: Stalls, i: int) -> Frame | None:
+    """The frame that fills a stretch: this trace's own, or that of the window with stacks beside it."""
     row = int(found.row[i])
     if row >= 0 and c.s.links.forest.source[row] == FRAME:
-        return f"in {c.name_of(row)}"
+        return Frame(c.name_of(row), c.places.place(row))
+    if c.stacks is None:
+        return None
+    return frame_in_stretch(c.s, c.stacks, int(found.start[i]), int(found.end[i]))
+
+
+def _sites(c: Context, found: Stalls, doing: list[Frame | None]) -> list[SiteCost]:
+    """The stretches by place, longest first."""
+    by_place: dict[Place, list[int]] = {}
+    for i, frame in enumerate(doing):
+        place = frame.place if frame is not None else c.places.place(max(int(found.row[i]), 0))
+        by_place.setdefault(place, []).append(i)
+    sites = [
+        SiteCost(
+            place, len(at), float(found.ns[at].sum()), int(found.start[at[0]]), int((found.end - found.start)[at[0]])
+        )
+        for place, at in by_place.items()
+    ]
+    return sorted(sites, key=lambda site: -site.ns)
+
+
+def _where(c: Context, found: Stalls, i: int, doing: Frame | None) -> str:
+    if doing is not None:
+        return f"in {doing.name}"
     before, after = int(found.before[i]), int(found.after[i])
     parts = []
     if before >= 0:
