@@ -110,7 +110,7 @@ def _table(diff: Diff, most: int | None) -> Table | None:
     old, new = diff.before, diff.after
     times = [
         ("step, no profiler", old.step.unprofiled_ms, new.step.unprofiled_ms),
-        ("step, as recorded", old.recorded_ms, new.recorded_ms),
+        ("step, with profiler", old.recorded_ms, new.recorded_ms),
         ("GPU busy", old.step.gpu_busy_ms, new.step.gpu_busy_ms),
         ("host work", old.host_ms, new.host_ms),
         ("host blocked", old.step.host_wait_ms, new.step.host_wait_ms),
