@@ -5,6 +5,7 @@ The recordings come from benchmarks/gpu/run_h200.py; each folder of tests/data/r
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -93,3 +94,19 @@ def test_fixes_in_a_trainer_gain_what_was_measured() -> None:
     assert not [f for f in trap.findings if f.kind == "hidden-sync" and (f.gain.speedup or 1) > 1.05]
     decode = gapless.report(gapless.load(DATA / "pairs" / "models" / "decode_compiled.before.json.gz")).report
     assert decode.findings[0].kind == "launch-bound"
+
+
+def test_a_measured_step_time_is_given_where_nothing_can_be_replayed(tmp_path: Path) -> None:
+    """A recording on a CPU holds no GPU work, but its steps were timed without the profiler."""
+    trace = json.loads(gzip.decompress(timing("layer_sync").read_bytes()))
+    gpu = {"kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver", "ac2g"}
+    trace["traceEvents"] = [e for e in trace["traceEvents"] if e.get("cat") not in gpu]
+    path = tmp_path / "cpu.json"
+    path.write_text(json.dumps(trace))
+    report = gapless.report(gapless.load(path)).report
+    assert report.step.unprofiled_method == "measured"
+    assert report.step.unprofiled_ms == reported("layer_sync").step.unprofiled_ms
+    assert any(check.check == "replay" and "withheld" in check.detail for check in report.trust)
+    assert not report.findings
+    same = gapless.diff(gapless.load(path), gapless.load(timing("layer_sync"))).diff
+    assert same.speedup.value == pytest.approx(1.0)

@@ -283,8 +283,9 @@ def test_a_baseline_does_not_lift_a_refusal() -> None:
         event["args"]["correlation"] = 1
     found = predict(studied(planted, gapless=baseline(before_ms=[0.6])))
     assert found.withheld == "23 of 24 launches have no GPU record"
-    assert found.unprofiled_ms is None
-    assert found.range_ms is None
+    assert found.unprofiled_ms == 0.6, "what was measured stays true"
+    assert predict(studied(planted)).unprofiled_ms is None
+    assert predict(studied(planted)).range_ms is None
 
 
 def test_a_calibration_in_the_trace_scales_the_costs() -> None:

@@ -129,8 +129,8 @@ def _step(s: Study, p: Prediction) -> StepNumbers:
         unprofiled_ms=p.unprofiled_ms,
         unprofiled_low_ms=bounds[0] if bounds else None,
         unprofiled_high_ms=bounds[1] if bounds else None,
-        unprofiled_method="withheld" if p.withheld else "measured" if p.measured_ms is not None else "estimated",
-        unprofiled_why=p.withheld,
+        unprofiled_method="measured" if p.measured_ms is not None else "withheld" if p.withheld else "estimated",
+        unprofiled_why="" if p.measured_ms is not None else p.withheld,
     )
 
 

@@ -52,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         from gapless.runtime.timing import Options
     except ImportError as error:
-        raise UsageError(f"bench needs torch ({error}); install it with `pip install 'gapless[torch]'`") from error
+        why = "torch is not installed for this Python" if error.name == "torch" else f"torch cannot be used ({error})"
+        raise UsageError(f"{why}, so nothing can be timed; pip install torch") from error
     options = Options(
         l2=args.l2,
         headline=args.headline,

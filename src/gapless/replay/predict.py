@@ -64,16 +64,19 @@ class Prediction:
 
     @property
     def unprofiled_ms(self) -> float | None:
-        """Unprofiled step time, ms; None where withheld."""
+        """Unprofiled step time, ms: measured where the file carries a baseline, whatever can be replayed; else replayed,
+        and None where that is withheld."""
+        if self.measured_ms is not None:
+            return self.measured_ms
         return None if self.withheld or self.unprofiled is None else self.step_ms(self.unprofiled)
 
     @property
     def range_ms(self) -> tuple[float, float] | None:
         """Bounds of the unprofiled step time: the noise of such truths, and a slow or odd host on top."""
-        if self.unprofiled_ms is None or self.unprofiled is None:
-            return None
         if self.measured_ms is not None:
             return self.measured_ms * 0.97, self.measured_ms * 1.03
+        if self.unprofiled_ms is None or self.unprofiled is None:
+            return None
         bound = self.unprofiled.host_ns >= 0.9 * self.unprofiled.period_ns
         spread = HOST_RANGE if bound else GPU_RANGE
         spread += 0.25 * abs(float(np.log(self.scale))) if bound else 0.0
@@ -84,18 +87,18 @@ def predict(s: Study, calibration: Calibration | None = None) -> Prediction:
     """Build, check and run the program of a studied trace. `calibration`: what recording costs on its machine, for a
     trace that does not carry it."""
     machine = machine_of(s)
+    measured = measured_baseline(s)
     impossible = impossible_order(s)
     if impossible:
-        return _nothing(impossible, machine)
+        return _nothing(impossible, machine, measured)
     program = build_program(s)
     if program is None:
-        return _nothing("no host thread is recorded, so there is no program to replay", machine)
+        return _nothing("no host thread is recorded, so there is no program to replay", machine, measured)
     counts, scale = count_events(s, program), host_scale(s, program)
     costs = costs_for(s, calibration)
     clean = without_profiler(program, counts, costs, recording_scale(scale))
     check = self_check(s, machine)
     recorded, unprofiled = run(program, machine), run(clean, machine)
-    measured = measured_baseline(s)
     factor = 1.0 if measured is None or unprofiled.period_ns <= 0 else measured * 1e6 / unprofiled.period_ns
     return Prediction(
         _withheld(s, check, unprofiled),
@@ -113,8 +116,8 @@ def predict(s: Study, calibration: Calibration | None = None) -> Prediction:
     )
 
 
-def _nothing(why: str, machine: Machine) -> Prediction:
-    return Prediction(why, None, None, None, Costs(), 1.0, machine, None, None, 1.0, None, None)
+def _nothing(why: str, machine: Machine, measured_ms: float | None) -> Prediction:
+    return Prediction(why, None, None, None, Costs(), 1.0, machine, None, None, 1.0, measured_ms, None)
 
 
 def _withheld(s: Study, check: float | None, unprofiled: Run) -> str:

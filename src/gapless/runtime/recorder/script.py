@@ -33,7 +33,7 @@ class _Run:
         self.options = options
         self.base = base
         self.recorder: Recorder | None = None
-        self.failed = False
+        self.began = self.failed = False
         self._pid = os.getpid()
         self._rank = names.rank(os.environ)
 
@@ -64,6 +64,8 @@ class _Run:
     def ended(self, reason: str) -> None:
         """Close the recording and say what it left."""
         if os.getpid() != self._pid:
+            return
+        if self.recorder is None and not self.began:
             return
         if self.recorder is None:
             self.say("the script never imported torch in this process; nothing was recorded")
@@ -106,6 +108,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         code, module = _load_module(target, rest) if is_module else _load_script(target, rest)
         sys.modules["__main__"] = module
+        run.began = True
         exec(code, module.__dict__)
     except SystemExit as error:
         run.failed = error.code not in (None, 0)

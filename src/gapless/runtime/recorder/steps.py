@@ -53,6 +53,7 @@ class StepFinder:
         self._key: tuple[str, int] | None = None
         self._thread: int | None = None
         self._stop = threading.Event()
+        self._sliced = threading.Event()
         self._sources: dict[str, Source] = {}
         self._optimizers = OptimizerSource(lambda label, key: self._heard("optimizer", label, key))
         if want in ("auto", "optimizer"):
@@ -162,11 +163,18 @@ class StepFinder:
                     return
                 continue
             silent = time.monotonic() - began > SILENCE_S and device.in_use() is not None
-            if self._want == "time" or silent:
-                call_on_main_thread(self._slice)
+            if (self._want == "time" or silent) and call_on_main_thread(self._slice):
+                # One that waits for a busy main thread must not be followed by the next at once: that slice would be empty.
+                while not self._sliced.wait(SLICE_S):
+                    if self._stop.is_set():
+                        return
+                self._sliced.clear()
 
     def _slice(self) -> None:
-        if self.kind is None:
-            self._choose("time", "", 0)
-        if self.kind == "time" and not self._stop.is_set():
-            self._beat_here()
+        try:
+            if self.kind is None:
+                self._choose("time", "", 0)
+            if self.kind == "time" and not self._stop.is_set():
+                self._beat_here()
+        finally:
+            self._sliced.set()
