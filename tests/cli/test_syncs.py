@@ -71,7 +71,7 @@ def test_modules_run_too(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["syncs"], "nothing to run"),
         (["syncs", "no/such.py"], "no/such.py: no such file"),
-        (["syncs", "--steps"], "unrecognized arguments: --steps"),
+        (["syncs", "--steps"], "'--steps' is not an option of `gapless syncs`"),
     ],
 )
 def test_what_cannot_run_is_said_in_one_line(words: list[str], says: str) -> None:

@@ -20,7 +20,7 @@ fish: gapless completions fish > ~/.config/fish/completions/gapless.fish"""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's flags."""
-    parser.add_argument("shell", choices=sorted(FILES), help="for which shell")
+    parser.add_argument("shell", metavar="{bash,fish,zsh}", choices=sorted(FILES), help="for which shell")
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _WHERE
 

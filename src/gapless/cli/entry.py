@@ -54,7 +54,9 @@ def _run(words: list[str]) -> int:
     if asked is not None and asked not in registry.VERBS:
         raise registry.unknown(asked)
     parser = registry.build(words)
-    args = parser.parse_args(words)
+    args, unknown = parser.parse_known_args(words)
+    if unknown:
+        raise registry.unknown_flag(unknown[0], parser)
     if args.verb is None:
         parser.print_help()
         return 0

@@ -32,6 +32,9 @@ VERBS: dict[str, str] = {
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line that ends with what to do next."""
 
+    asked: argparse.ArgumentParser | None = None
+    """The parser of the verb that this command line asks for."""
+
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing usage: `cli.entry` writes the one line."""
         raise UsageError(f"{message[:1].lower()}{message[1:]} (see `{self.prog} --help`)")
@@ -53,6 +56,7 @@ def build(argv: Sequence[str] = (), *, every_verb: bool = False) -> Parser:
         sub = verbs.add_parser(verb, help=text, description=_sentence(text), allow_abbrev=False)
         if every_verb or verb == asked:
             load(verb).add_arguments(sub)
+            parser.asked = sub if verb == asked else parser.asked
             sub.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     return parser
 
@@ -79,6 +83,18 @@ def unknown(word: str) -> UsageError:
     else:
         hint = f"the verbs are {', '.join(VERBS)}"
     return UsageError(f"'{word}' is not a verb of gapless; {hint}")
+
+
+def unknown_flag(word: str, parser: Parser) -> UsageError:
+    """The error for a word that the verb does not take, with the likeliest meaning."""
+    import difflib
+
+    verb = parser.asked or parser
+    known = [option for action in verb._actions for option in action.option_strings if option.startswith("--")]
+    close = difflib.get_close_matches(word.partition("=")[0], known, n=1) if word.startswith("-") else []
+    hint = f"did you mean {close[0]}?" if close else f"see `{verb.prog} --help`"
+    what = "not an option of" if word.startswith("-") else "a word too many for"
+    return UsageError(f"'{word}' is {what} `{verb.prog}`; {hint}")
 
 
 def _sentence(text: str) -> str:

@@ -368,6 +368,8 @@ def test_usage_errors_are_one_line_and_exit_2(tmp_path: Path, flags: list[str], 
 def test_stems_are_safe_file_names() -> None:
     assert stem("a/b/train.py") == "train"
     assert stem("../..") == "trace"
+    assert stem("-") == "trace"
+    assert stem("--lr.py") == "lr"
     assert stem("größe modell.py") == "gr_e_modell"
     assert len(stem("x" * 500)) == 60
 

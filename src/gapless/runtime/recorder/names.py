@@ -37,7 +37,7 @@ def world_size_of(environ: Mapping[str, str], key: str) -> int:
 def stem(text: str) -> str:
     """A file-name-safe stem from a script path or module name, at most 60 characters."""
     name = Path(text).name.removesuffix(".py")
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._")[:60] or "trace"
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._-")[:60] or "trace"
 
 
 def reserve(folder: Path, base: str, rank_number: int, when_s: float) -> Path:

@@ -37,8 +37,9 @@ class PredictedWait:
     def text(self) -> str:
         """One line and its fix."""
         module = f" in {self.module}" if self.module else ""
+        shown = f" `{self.expression}`" if self.expression else ""
         return (
-            f"{self.file}:{self.line} `{self.expression}`{module}: {self.op}, {self.count}x a call (predicted)\n"
+            f"{self.file}:{self.line}{shown}{module}: {self.op}, {self.count}x a call (predicted)\n"
             f"    why: {self.fix.reason}\n    fix: " + self.fix.rewrite.replace("\n", "\n         ")
         )
 
