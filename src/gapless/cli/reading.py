@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -22,40 +23,42 @@ def load(path: str, args: argparse.Namespace) -> Trace:
 
     What reports on it is imported by the reader, while its workers still decode.
     """
+    raw = _read(path, args, _imports)
+    from gapless.api import Trace
+
+    return Trace(raw, stacks=_stacks(raw, path, args))
+
+
+def _read(path: str, args: argparse.Namespace, meanwhile: Callable[[], None] | None = None) -> RawTrace:
     from gapless import store
 
     source = sys.stdin.buffer if path == "-" else path
     folder = Path(args.cache_dir) if args.cache_dir else store.default_cache_dir(os.environ)
     with ReadProgress("stdin" if path == "-" else PurePath(path).name) as progress:
-        raw = store.load(source, cache_dir=None if args.no_cache else folder, progress=progress, meanwhile=_imports)
-    from functools import partial
-
-    from gapless.api import Trace
-
-    beside = _stacks(raw, path, getattr(args, "stacks", None))
-    where = None if args.no_cache else folder
-    read = None if beside is None else partial(store.load, beside, cache_dir=where)
-    if read is not None and getattr(args, "stacks", None) is not None and read().frames.height == 0:
-        raise UsageError(f"--stacks {beside}: it was recorded without stacks; name a trace that has them, or none")
-    return Trace(raw, stacks=read)
+        return store.load(source, cache_dir=None if args.no_cache else folder, progress=progress, meanwhile=meanwhile)
 
 
-def _stacks(raw: RawTrace, path: str, given: str | None) -> Path | None:
-    """The window with stacks that was named, else the one beside the trace.
+def _stacks(raw: RawTrace, path: str, args: argparse.Namespace) -> Callable[[], RawTrace] | None:
+    """What reads the window with stacks that was named, else the one beside the trace.
 
-    Raises UsageError for a name that is no file, and for a trace that has stacks of its own.
+    Raises UsageError for a name that is no file or holds no stacks, and for a trace that has stacks of its own.
     """
     from gapless.api.sibling import stack_file
 
+    given: str | None = getattr(args, "stacks", None)
     if given is None:
-        return stack_file(raw, path)
+        beside = stack_file(raw, path)
+        return None if beside is None else lambda: _read(str(beside), args)
     if given == "none":
         return None
     if raw.frames.height:
         raise UsageError(f"--stacks {given}: {path} has stacks of its own, which are used; leave the flag out")
     if not Path(given).is_file():
         raise UsageError(f"--stacks {given}: no such file; name the trace that was recorded with stacks, or none")
-    return Path(given)
+    named = _read(given, args)
+    if named.frames.height == 0:
+        raise UsageError(f"--stacks {given}: it was recorded without stacks; name a trace that has them, or none")
+    return lambda: named
 
 
 def _imports() -> None:
