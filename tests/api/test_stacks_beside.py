@@ -62,7 +62,11 @@ def test_a_missing_window_is_said_and_costs_nothing_else(tmp_path: Path) -> None
 def test_a_broken_window_is_as_good_as_none(tmp_path: Path) -> None:
     path = recorded(tmp_path, "job.stack.json.gz")
     (tmp_path / "job.stack.json.gz").write_bytes(b"no trace")
-    assert gapless.report(gapless.load(path)).report.findings[0].where.file is None
+    report = gapless.report(gapless.load(path)).report
+    assert report.findings[0].where.file is None
+    (check,) = [check for check in report.trust if check.check == "stacks"]
+    assert check.status == "note"
+    assert "job.stack.json.gz: not a PyTorch profiler trace" in check.detail
 
 
 @pytest.mark.parametrize("name", ["../other.json.gz", "/etc/passwd", "a\\b.json.gz", "", 7, None, ["x"], "."])
@@ -103,7 +107,7 @@ def test_a_window_of_another_program_is_said_and_not_used(tmp_path: Path) -> Non
     report = gapless.report(gapless.load(path)).report
     (check,) = [check for check in report.trust if check.check == "stacks"]
     assert check.status == "note"
-    assert "another program" in check.detail
+    assert "is not used: its steps do other things" in check.detail
     assert report.findings == gapless.report(gapless.load(TIMING, stacks=tmp_path / "none.json")).report.findings
 
 

@@ -56,9 +56,11 @@ class Assembled:
     context: Context
 
 
-def assemble(s: Study, stacks: Study | None = None, calibration: Calibration | None = None) -> Assembled:
-    """The finished report of a studied trace; `stacks` is the window with stacks recorded beside it, `calibration` what
-    recording costs on the machine it comes from."""
+def assemble(
+    s: Study, stacks: Study | None = None, calibration: Calibration | None = None, *, stacks_unread: str = ""
+) -> Assembled:
+    """The finished report of a studied trace; `stacks` is the window with stacks recorded beside it (`stacks_unread`: why
+    it could not be read), `calibration` what recording costs on the machine it comes from."""
     prediction = predict(s, calibration)
     places = find_places(s.raw, s.links)
     borrowed = None
@@ -75,7 +77,7 @@ def assemble(s: Study, stacks: Study | None = None, calibration: Calibration | N
         trust=[
             *trust_checks(s, stacks_beside=beside is not None),
             *_replay_trust(s, prediction),
-            *_stack_trust(s, borrowed),
+            *_stack_trust(s, borrowed, stacks_unread),
             *_calibration_trust(s, prediction, calibration),
         ],
         window=Window(
@@ -165,7 +167,9 @@ def _calibration_trust(s: Study, p: Prediction, stored: Calibration | None) -> l
     return [TrustCheck("calibration", "ok" if own else "note", text)]
 
 
-def _stack_trust(s: Study, borrowed: Borrowed | None) -> list[TrustCheck]:
+def _stack_trust(s: Study, borrowed: Borrowed | None, unread: str) -> list[TrustCheck]:
+    if unread:
+        return [TrustCheck("stacks", "note", f"no file and line: the window with stacks is no use ({unread})")]
     if borrowed is None:
         name = stack_file_name(s.raw)
         text = f"{name} is not beside this file or not readable: no file and line"
@@ -173,7 +177,9 @@ def _stack_trust(s: Study, borrowed: Borrowed | None) -> list[TrustCheck]:
     name = Path(borrowed.other.raw.meta.path).name
     share = borrowed.matched / max(borrowed.outermost.size, 1)
     if not borrowed.used:
-        text = f"{name} is not used: its steps do other things, so it is of another program"
+        text = (
+            f"{name} is not used: its steps do other things (another program, or other steps: are they marked there?)"
+        )
         return [TrustCheck("stacks", "note", text)]
     return [TrustCheck("stacks", "ok", f"file and line come from {name}, for {share:.0%} of the main thread's ops")]
 

@@ -58,5 +58,6 @@ class ReportView:
 def report(trace: Trace, *, options: ReportOptions | None = None) -> ReportView:
     """Report on a trace. Raises UsageError where a step marker, step or device does not exist in it."""
     chosen = options or ReportOptions()
-    made = assemble(trace.study(chosen.study()), trace.stacks, chosen.calibration)
+    beside = trace.stacks
+    made = assemble(trace.study(chosen.study()), beside, chosen.calibration, stacks_unread=trace.stacks_unread)
     return ReportView(trace, chosen, made.report, made.context)

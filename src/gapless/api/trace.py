@@ -25,6 +25,8 @@ class Trace:
         """`stacks` reads the window with stacks that `gapless run` records beside its timing window."""
         self.raw = raw
         self._stacks = stacks
+        self.stacks_unread = ""
+        """Why the window with stacks beside this one could not be read, once `stacks` was asked for; '' if it could."""
         self._studies: dict[StudyOptions, Study] = {}
 
     @property
@@ -46,7 +48,8 @@ class Trace:
             return None
         try:
             return study(self._stacks())
-        except GaplessError:
+        except GaplessError as error:
+            self.stacks_unread = str(error)
             return None
 
     @cached_property
