@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from gapless.rules import host_stall
-from gapless.rules.outcome import Clean
+from gapless.rules import gc_pause, host_stall
+from gapless.rules.outcome import Clean, Unknown
 
 from .factory import MUL, Script, context_of, record
-from .gains import found
+from .gains import found, gains
 
 STEP, SLEEP = "train.py(40): step", "<built-in function sleep>"
 
@@ -95,3 +95,28 @@ def test_a_window_where_nothing_pauses_names_nothing() -> None:
     one = found(host_stall.check(context_of(record(sleeping), record(quick, stacks=True))))
     assert "something that is not PyTorch" in one.title
     assert isinstance(host_stall.check(context_of(record(quick))), Clean)
+
+
+def collecting(t: Script) -> None:
+    with t.frame(STEP):
+        work(t)
+        with t.frame("train.py(70): tidy"), t.frame("<built-in function collect>"):
+            t.python(4_000)
+        t.simple("aten::add", [], MUL, 5)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_collection_is_one_and_no_pause(beside: bool) -> None:
+    seen = record(collecting, stacks=True)
+    c = context_of(record(collecting), seen) if beside else context_of(seen)
+    assert isinstance(host_stall.check(c), Clean)
+    one = found(gc_pause.check(c))
+    assert one.title == "Python collects garbage for 4.0 ms a step"
+    assert [(site.place.file, site.place.line) for site in one.sites] == [("train.py", 70)]
+    low, middle, high = gains(c, one)
+    assert 1 < low < middle <= high
+
+
+def test_a_window_beside_without_collections_is_clean() -> None:
+    assert isinstance(gc_pause.check(context_of(record(sleeping), record(sleeping, stacks=True))), Clean)
+    assert isinstance(gc_pause.check(context_of(record(sleeping))), Unknown)

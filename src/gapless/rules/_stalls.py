@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gapless.analyses.causes import Cause
 from gapless.analyses.host import CALL, OP
+from gapless.analyses.places import Place
 from gapless.replay.program import Program
+from gapless.replay.whatif import add_host, cut_host
 from gapless.rules.context import Context
+from gapless.rules.outcome import SiteCost
 from gapless.tables.intervals import Int
 
 NAMED_ELSEWHERE = (
@@ -34,6 +38,10 @@ class Stalls:
     row: Int
     before: Int
     after: Int
+
+    def only(self, keep: NDArray[np.bool_]) -> Stalls:
+        """Those of them."""
+        return Stalls(*(getattr(self, name)[keep] for name in ("start", "end", "ns", "row", "before", "after")))
 
 
 def stalls(c: Context, least_ns: float) -> Stalls:
@@ -69,6 +77,23 @@ def stalls(c: Context, least_ns: float) -> Stalls:
         )
     columns = np.array(out, dtype=np.int64).reshape(-1, 6)
     return Stalls(*(columns[:, i] for i in range(6)))
+
+
+def by_place(places: list[Place], found: Stalls) -> list[SiteCost]:
+    """The sites of stretches of the base step, `places` those of each: by place, most time first."""
+    at: dict[Place, list[int]] = {}
+    for i, place in enumerate(places):
+        at.setdefault(place, []).append(i)
+    sites = [
+        SiteCost(place, len(some), float(found.ns[some].sum()), int(found.start[some[0]]), int((found.end - found.start)[some[0]]))
+        for place, some in at.items()
+    ]  # fmt: skip
+    return sorted(sites, key=lambda site: -site.ns)
+
+
+def half_of(program: Program, found: Stalls) -> Program:
+    """The program with half of each stretch."""
+    return add_host(cut_host(program, found.start, found.end), found.start, found.ns / 2)
 
 
 LONG_PAUSE_NS = 20_000_000

@@ -1,8 +1,9 @@
 """# gc-pause: Python collects garbage inside the step
 
 ## What it does
-Finds garbage collections that the trace proves: `gc.collect` or `Python GC` frames (`with_stack`), or the collections
-that `gapless run` writes into the metadata. One in many steps is a finding too, because it will come again.
+Finds garbage collections that the trace proves: `gc.collect` or `Python GC` frames (`with_stack`, also in a window with
+stacks beside the trace), or the collections that `gapless run` writes into the metadata. One in many steps is a finding
+too, because it will come again.
 
 ## Why it costs
 A collection walks all live containers while nothing is launched: 1 to 400 ms in jobs with many objects, at other times
@@ -21,9 +22,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from gapless.analyses.causes import Cause
+from gapless.analyses.borrowed import Borrowed
+from gapless.analyses.causes import Cause, region_of_frame
+from gapless.replay.engine import run
 from gapless.replay.program import Program
-from gapless.rules._stalls import WARM_SHARE, WARMEST_SHARE, warmed
+from gapless.replay.whatif import cut_host
+from gapless.rules._beside import frame_in_stretch
+from gapless.rules._stalls import WARM_SHARE, WARMEST_SHARE, by_place, half_of, stalls, warmed
 from gapless.rules.context import Context
 from gapless.rules.outcome import Clean, Found, Outcome, Unknown
 from gapless.tables.segments import Line, split_by
@@ -43,6 +48,12 @@ for step, batch in enumerate(loader):
 """
 
 
+DOUBT = (
+    "If objects are created faster than reference counting frees them (cycles), collections are needed now and then."
+)
+ASSUMED = ["collections can be moved to rare, chosen moments"]
+
+
 def check(c: Context) -> Outcome:
     """Are there collections in the counted steps?"""
     s = c.s
@@ -54,14 +65,14 @@ def check(c: Context) -> Outcome:
     np.add.at(per_step, query, high - low)
     total = int(per_step.sum())
     if total == 0:
-        if s.raw.frames.height == 0 and not (s.raw.meta.recorder or {}).get("gc"):
-            return Unknown(
-                "collections show only in stacks or in our recorder's metadata"
-                if c.stacks is None
-                else "stacks lie in another window: a collection there is named by host-stall, but not timed",
-                "record with `gapless run`, or with with_stack=True",
-            )
-        return Clean()
+        if s.raw.frames.height or (s.raw.meta.recorder or {}).get("gc"):
+            return Clean()
+        if c.stacks is not None:
+            return _beside(c, c.stacks)
+        return Unknown(
+            "collections show only in stacks or in our recorder's metadata",
+            "record with `gapless run`, or with with_stack=True",
+        )
     wall = float((s.steps.end - s.steps.start)[steps].sum())
     if total < MIN_SHARE * wall:
         return Clean()
@@ -77,13 +88,36 @@ def check(c: Context) -> Outcome:
             f"{total / 1e6:.1f} ms in {int((per_step > 0).sum())} of {steps.size} steps, the longest "
             f"{int(per_step.max()) / 1e6:.1f} ms",
         ],
-        "If objects are created faster than reference counting frees them (cycles), collections are needed now and then.",
+        DOUBT,
         FIX,
         cautious=lambda program: _without(c, program, 0.5),
         hopeful=lambda program: warmed(c, _without(c, program, 0.0), held, WARMEST_SHARE),
         outside_ns=max(mean - held, 0.0),
-        assumptions=["collections can be moved to rare, chosen moments"],
+        assumptions=ASSUMED,
     )
+
+
+def _beside(c: Context, beside: Borrowed) -> Outcome:
+    """Pauses of the trace that a collection fills in the window with stacks."""
+    found = stalls(c, MIN_SHARE * run(c.program, c.p.machine).period_ns)
+    spans = zip(found.start.tolist(), found.end.tolist(), strict=True)
+    frames = [frame_in_stretch(c.s, beside, start, end) for start, end in spans]
+    here = np.array([f is not None and region_of_frame(f.name) is Cause.GC for f in frames], dtype=bool)
+    if not here.any():
+        return Clean()
+    found, total = found.only(here), float(found.ns[here].sum())
+    sites = by_place([f.place for f in frames if f is not None and region_of_frame(f.name) is Cause.GC], found)
+    return Found(
+        f"Python collects garbage for {total / 1e6:.1f} ms a step",
+        sites,
+        lambda program: warmed(c, cut_host(program, found.start, found.end), total, WARM_SHARE),
+        [f"{ns / 1e6:.1f} ms without an event, where the window with stacks shows a collection" for ns in found.ns.tolist()[:5]],
+        DOUBT,
+        FIX,
+        cautious=lambda program: half_of(program, found),
+        hopeful=lambda program: warmed(c, cut_host(program, found.start, found.end), total, WARMEST_SHARE),
+        assumptions=ASSUMED,
+    )  # fmt: skip
 
 
 def _collections(c: Context) -> Line:

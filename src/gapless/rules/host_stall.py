@@ -15,22 +15,23 @@ so.
 ## When it may be wrong
 A stretch present in one recorded step of several is left out: it may be a one-off. With one recorded step nothing can be
 said. Collections of garbage look the same where no stacks are recorded (see `gc-pause`); with a window with stacks beside
-the trace the frame is named from there.
+the trace the frame is named from there, and collections are left to `gc-pause`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from gapless.analyses.causes import Cause, region_of_frame
 from gapless.analyses.host import FRAME
 from gapless.analyses.places import Place
 from gapless.replay.engine import run
-from gapless.replay.program import Program, serial_line
-from gapless.replay.whatif import add_host, cut_host
+from gapless.replay.program import serial_line
+from gapless.replay.whatif import cut_host
 from gapless.rules._beside import Frame, frame_in_stretch
-from gapless.rules._stalls import WARM_SHARE, WARMEST_SHARE, Stalls, stalls, warmed
+from gapless.rules._stalls import WARM_SHARE, WARMEST_SHARE, Stalls, by_place, half_of, stalls, warmed
 from gapless.rules.context import Context
-from gapless.rules.outcome import Clean, Found, Outcome, SiteCost, Unknown
+from gapless.rules.outcome import Clean, Found, Outcome, Unknown
 from gapless.tables.segments import fill, split
 
 CODE = KIND = "host-stall"
@@ -63,27 +64,27 @@ def check(c: Context) -> Outcome:
     keep = np.array([_recurs(c, int(ns)) for ns in found.ns.tolist()], dtype=bool)
     if not keep.any():
         return Clean()
-    found = Stalls(*(getattr(found, f)[keep] for f in ("start", "end", "ns", "row", "before", "after")))
-    total = float(found.ns.sum())
+    found = found.only(keep)
     doing = [_doing(c, found, i) for i in range(found.ns.size)]
+    other = np.array([frame is None or region_of_frame(frame.name) is not Cause.GC for frame in doing], dtype=bool)
+    if not other.any():
+        return Clean()
+    found, doing = found.only(other), [frame for frame, kept in zip(doing, other, strict=True) if kept]
+    total = float(found.ns.sum())
     names = {frame.name if frame is not None else None for frame in doing}
     what = next(iter(names)) if len(names) == 1 else None
     return Found(
         f"The host spends {total / 1e6:.1f} ms of each step in {what or 'something that is not PyTorch'}",
-        _sites(c, found, doing),
+        by_place([_place(c, found, i, frame) for i, frame in enumerate(doing)], found),
         lambda program: warmed(c, cut_host(program, found.start, found.end), total, WARM_SHARE),
         [f"{int(ns) / 1e6:.2f} ms {_where(c, found, i, doing[i])}" for i, ns in enumerate(found.ns.tolist()[:5])],
         "A collection of garbage, a lock, or the operating system can look like this; stacks tell which.",
         FIX,
-        cautious=lambda program: _half(program, found),
+        cautious=lambda program: half_of(program, found),
         hopeful=lambda program: warmed(c, cut_host(program, found.start, found.end), total, WARMEST_SHARE),
         assumptions=["the work can leave the step or run while the GPU is busy",
                      "after a pause of 20 ms and more, what follows runs slower, and recovers too"],
     )  # fmt: skip
-
-
-def _half(program: Program, found: Stalls) -> Program:
-    return add_host(cut_host(program, found.start, found.end), found.start, found.ns / 2)
 
 
 def _recurs(c: Context, ns: int) -> bool:
@@ -113,19 +114,8 @@ def _doing(c: Context, found: Stalls, i: int) -> Frame | None:
     return frame_in_stretch(c.s, c.stacks, int(found.start[i]), int(found.end[i]))
 
 
-def _sites(c: Context, found: Stalls, doing: list[Frame | None]) -> list[SiteCost]:
-    """The stretches by place, longest first."""
-    by_place: dict[Place, list[int]] = {}
-    for i, frame in enumerate(doing):
-        place = frame.place if frame is not None else c.places.place(max(int(found.row[i]), 0))
-        by_place.setdefault(place, []).append(i)
-    sites = [
-        SiteCost(
-            place, len(at), float(found.ns[at].sum()), int(found.start[at[0]]), int((found.end - found.start)[at[0]])
-        )
-        for place, at in by_place.items()
-    ]
-    return sorted(sites, key=lambda site: -site.ns)
+def _place(c: Context, found: Stalls, i: int, frame: Frame | None) -> Place:
+    return frame.place if frame is not None else c.places.place(max(int(found.row[i]), 0))
 
 
 def _where(c: Context, found: Stalls, i: int, doing: Frame | None) -> str:
