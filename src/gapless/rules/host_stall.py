@@ -57,8 +57,7 @@ def check(c: Context) -> Outcome:
     if c.program.aligned_steps < 2 and c.step_count < 2:
         return Unknown(
             f"{int(found.ns[0]) / 1e6:.1f} ms pass without an event {_where(c, found, 0, _doing(c, found, 0))}, but one "
-            "recorded step cannot show "
-            "whether that recurs",
+            "recorded step cannot show whether that recurs",
             "record three or more steps: schedule(wait=1, warmup=2, active=3)",
         )
     keep = np.array([_recurs(c, int(ns)) for ns in found.ns.tolist()], dtype=bool)
