@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from gapless.model.report import DeviceAccount, Gain, Part, Report, TrustCheck, Verdict
-from gapless.render import text
+from gapless.model.report import DeviceAccount, Gain, Part, PerStep, Report, TrustCheck, Verdict
+from gapless.render import markdown, text
 
 from . import factories, snapshots
 
@@ -115,3 +115,15 @@ def test_a_path_with_a_blank_can_be_pasted() -> None:
 def test_no_check_is_not_a_clean_bill() -> None:
     assert "No check could look" in text.render(factories.bare())
     assert "Nothing to fix was found by the 2 checks" in text.render(factories.healthy())
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_finding_that_no_event_stands_for_ends_with_its_gain(full: bool) -> None:
+    """Garbage collections known from the recorder's metadata have no place and no event."""
+    bare = replace(factories.finding(), sites=[], where=None, per_step=PerStep(0, 0.0))
+    for shown in (
+        text.render(factories.report(findings=[bare]), full=full, width=80),
+        markdown.render(factories.report(findings=[bare]), full=full),
+    ):
+        assert "0 ms a step" not in shown
+        assert not re.search(r"·\s*(·|$)", shown, re.MULTILINE)

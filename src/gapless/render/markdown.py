@@ -79,7 +79,7 @@ def _cell(text: str, name: bool) -> str:
 
 def _card(block: Card) -> Iterator[str]:
     head = f"{block.number}. **{safe.markdown(block.title)}** ({safe.markdown(block.code)})  "
-    yield f"{head}\n   {safe.markdown(block.gain)} · {safe.markdown(block.where)}"
+    yield f"{head}\n   " + " · ".join(safe.markdown(part) for part in (block.gain, block.where) if part)
     for label, lines in block.facts:
         if len(lines) == 1:
             yield f"   *{safe.markdown(label)}*: {safe.markdown(lines[0])}"

@@ -251,13 +251,17 @@ def _card(console: Console, block: Card) -> None:
         _card_details(console, block)
         return
     second = Text(block.gain, style=tones.TONES[block.tone])
-    second.append(f" · {block.where}", style="dim")
+    second.append(f" · {block.where}" if block.where else "", style="dim")
     second.truncate(room, overflow="ellipsis")
     console.print(_led("   ", second), no_wrap=True, overflow="crop")
 
 
 def _card_details(console: Console, block: Card) -> None:
-    summary = _led(block.gain, Text(f" · {block.where} · {block.code}", style="dim"), tones.TONES[block.tone])
+    summary = _led(
+        block.gain,
+        Text("".join(f" · {part}" for part in (block.where, block.code) if part), style="dim"),
+        tones.TONES[block.tone],
+    )
     console.print(Padding(summary, (0, 0, 0, 3)))
     for label, lines in block.facts:
         grid = RichTable.grid(padding=(0, 1, 0, 0))
