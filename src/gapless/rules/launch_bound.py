@@ -39,7 +39,7 @@ CODE = KIND = "launch-bound"
 HOST_OVER_GPU = 1.15
 """Host work must exceed GPU work by this much: below it the verdict flips with the noise of host times."""
 MIN_LAUNCHES = 3
-MIN_SHARE, MIN_RUN = 0.25, 32
+MIN_SHARE, MIN_RUN = 0.25, 16
 """A graph is worth capturing for a quarter of the launches or for so many; waits that cut the step finer must go first."""
 GRAPH_HOST_NS, GRAPH_NODE_NS = 20_000.0, 250.0
 
