@@ -199,7 +199,9 @@ def _gave_up_beside(c: Context, beside: Borrowed) -> Outcome:
     calls, steps = np.unique(call[call >= 0]), beside.other.steps
     step = np.searchsorted(steps.start, there.start[calls], side="right") - 1
     # Events of one name may stand for those of another step than events of another name do: the k-th call is one call.
-    number = np.arange(calls.size) - np.searchsorted(step, step)
+    order = np.lexsort((there.start[calls], step))
+    number = np.zeros(calls.size, dtype=np.int64)
+    number[order] = np.arange(calls.size) - np.searchsorted(step[order], step[order])
     of_row = number[np.searchsorted(calls, call[beside.row[rows]])]
     spans, firsts = [], []
     for k in np.unique(of_row).tolist():
